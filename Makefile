@@ -1,0 +1,86 @@
+# `make book` builds the site, `make test` passes the tests; both set up .venv first.
+# PYTHON=python3.12 make …  takes another interpreter (3.11 or later).
+
+PYTHON ?= python3
+PORT ?= 8000
+BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
+READY := .venv/.ready
+SITE := _build/html/.built
+
+export OMP_NUM_THREADS := 1
+export PYTHONUTF8 := 1
+
+NOTEBOOKS := $(wildcard book/[0-9][0-9]_*.ipynb)
+SOURCES := _config.yml _toc.yml $(wildcard transformer_lib/*.py) \
+	$(filter-out %.pyc %/__pycache__,$(wildcard book/* book/_ext/* book/_static/* book/_templates/*))
+NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/nbval_sanitize.cfg \
+	--nbval-cell-timeout=600 --dist=loadfile -n 2
+
+.DELETE_ON_ERROR:
+.PHONY: setup book serve lab export execute test lint check-export test-library test-errors \
+	test-notebooks run-notebooks mutants clean
+
+setup: $(READY)
+
+$(READY): requirements.txt constraints.txt pyproject.toml
+	@$(PYTHON) -c "import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else \
+	  f'Python 3.11 or later is needed, this is {v.major}.{v.minor}: make PYTHON=python3.12 …')"
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --requirement requirements.txt --constraint constraints.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+book: $(SITE)
+	@echo "the book: _build/html/index.html"
+
+# A warning fails the build, and Sphinx repeats no warning about a page it has cached: start clean.
+$(SITE): $(READY) $(SOURCES)
+	$(BIN)/python tools/export.py --check
+	rm -rf _build/html _build/.doctrees
+	$(BIN)/jupyter-book build book --config _config.yml --toc _toc.yml --path-output . \
+	  -W -n --keep-going
+	@touch $@
+
+serve: $(SITE)
+	$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html
+
+lab: $(READY)
+	$(BIN)/jupyter lab --notebook-dir=book
+
+export: $(READY)
+	$(BIN)/python tools/export.py
+
+execute: export
+	$(BIN)/python tools/execute.py $(NOTEBOOKS)
+
+test: lint check-export book test-library test-errors test-notebooks mutants
+
+lint: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+check-export: $(READY)
+	$(BIN)/python tools/export.py --check
+
+# Every shape in every signature of the library is checked while these run.
+test-library: $(SITE)
+	$(BIN)/pytest -n 2 tests --ignore=tests/errors \
+	  --jaxtyping-packages=transformer_lib,beartype.beartype
+
+# The library's own messages, which the shape checks would forestall.
+test-errors: $(READY)
+	$(BIN)/pytest tests/errors
+
+# Stored outputs are what the code gives; run-notebooks only runs them, for other platforms.
+test-notebooks: $(READY)
+	$(BIN)/pytest $(NBVAL) $(NOTEBOOKS)
+
+run-notebooks: $(READY)
+	$(BIN)/pytest $(subst --nbval ,--nbval-lax ,$(NBVAL)) $(NOTEBOOKS)
+
+mutants: $(READY)
+	$(BIN)/python tools/mutants.py
+
+clean:
+	rm -rf _build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
