@@ -1,0 +1,32 @@
+"""Settings for all tests, and the built site."""
+
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+# The same examples on every run: a failure here is a failure everywhere.
+hypothesis.settings.register_profile("course", derandomize=True, deadline=None, max_examples=60)
+hypothesis.settings.load_profile("course")
+
+ROOT = Path(__file__).parent.parent
+SITE = ROOT / "_build/html"
+SITE_SOURCES = (
+    "_config.yml _toc.yml transformer_lib/*.py transformer_lib/exercises/__init__.py "
+    "book/* book/_ext/* book/_static/* book/_templates/*"
+)
+
+
+@pytest.fixture(scope="session")
+def site() -> Path:
+    """Return the folder of the built site, which must be newer than all that it is built from."""
+    index = SITE / "index.html"
+    if not index.exists():
+        pytest.fail("no built site at _build/html: run `make book`")
+    sources = [path for pattern in SITE_SOURCES.split() for path in ROOT.glob(pattern)]
+    built = index.stat().st_mtime
+    newer = [p for p in sources if p.is_file() and p.stat().st_mtime > built]
+    if newer:
+        names = ", ".join(str(path.relative_to(ROOT)) for path in newer)
+        pytest.fail(f"_build/html is older than {names}: run `make book`")
+    return SITE

@@ -1,0 +1,57 @@
+"""Checks of arguments: every message names the argument, what came and what was expected."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def require_floating(**tensors: Any) -> None:
+    """Raise TypeError unless all are floating-point tensors of one dtype on one device."""
+    for name, tensor in tensors.items():
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{name}: expected a torch.Tensor, got {type(tensor).__name__}")
+        if not tensor.is_floating_point():
+            raise TypeError(f"{name}: expected a floating-point tensor, got {tensor.dtype}")
+    first, *others = tensors.items()
+    for name, tensor in others:
+        for what in ("dtype", "device"):
+            came, expected = getattr(tensor, what), getattr(first[1], what)
+            if came != expected:
+                raise TypeError(f"{name}: expected {what} {expected} as in {first[0]}, got {came}")
+
+
+def require_axes(names: str, **tensors: Tensor) -> None:
+    """Raise ValueError when a tensor lacks one of the trailing axes ``names`` ("queries d_k")."""
+    axes = names.split()
+    for name, tensor in tensors.items():
+        if tensor.dim() < len(axes):
+            raise ValueError(
+                f"{name}: expected at least {len(axes)} axes (…, {', '.join(axes)}), "
+                f"got shape {tuple(tensor.shape)}"
+            )
+
+
+def require_same_size(size: str, **axes: tuple[Tensor, int]) -> None:
+    """Raise ValueError when axes that must share the size called ``size`` differ.
+
+    Each keyword is an argument's name with the tensor and the axis that is meant.
+    """
+    (first, (reference, reference_axis)), *others = axes.items()
+    expected = reference.shape[reference_axis]
+    for name, (tensor, axis) in others:
+        if tensor.shape[axis] != expected:
+            raise ValueError(
+                f"{name}: expected {size} = {expected} as in {first} "
+                f"(shape {tuple(reference.shape)}), "
+                f"got {size} = {tensor.shape[axis]} (shape {tuple(tensor.shape)})"
+            )
+
+
+def require_broadcastable(axes: str, **shapes: torch.Size) -> None:
+    """Raise ValueError when the shapes of the axes called ``axes`` do not broadcast together."""
+    try:
+        torch.broadcast_shapes(*shapes.values())  # type: ignore[no-untyped-call]
+    except RuntimeError:
+        came = ", ".join(f"{name} has {tuple(shape)}" for name, shape in shapes.items())
+        raise ValueError(f"{', '.join(shapes)}: {axes} axes do not broadcast: {came}") from None
