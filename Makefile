@@ -37,7 +37,7 @@ book: $(SITE)
 $(SITE): $(READY) $(SOURCES)
 	$(BIN)/python tools/export.py --check
 	rm -rf _build/html _build/.doctrees
-	$(BIN)/jupyter-book build book --config _config.yml --toc _toc.yml --path-output . \
+	$(BIN)/jupyter-book build book --config "$(CURDIR)/_config.yml" --toc "$(CURDIR)/_toc.yml" --path-output . \
 	  -W -n --keep-going
 	@touch $@
 

@@ -5,6 +5,7 @@ throughout the book. The drawing functions take ``ax``; given one, they make no 
 they make one figure and leave showing and closing it to the caller.
 """
 
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -56,7 +57,8 @@ _KOREAN_FAMILIES = (
 def use_style() -> None:
     """Set matplotlib's rcParams to the book's style for the rest of the session.
 
-    ``matplotlib.rcdefaults()`` undoes it. Korean text needs a font that has it: see
+    In a notebook figures keep their full width, which Jupyter would else crop.
+    ``matplotlib.rcdefaults()`` undoes the style. Korean text needs a font that has it: see
     :func:`korean_font`.
     """
     families = ["DejaVu Sans"]
@@ -89,6 +91,8 @@ def use_style() -> None:
             "savefig.facecolor": "white",
         }
     )
+    if (ipython := sys.modules.get("IPython")) and (shell := ipython.get_ipython()):
+        shell.run_line_magic("config", "InlineBackend.print_figure_kwargs = {'bbox_inches': None}")
 
 
 def korean_font() -> str | None:
