@@ -11,7 +11,7 @@ export OMP_NUM_THREADS := 1
 export PYTHONUTF8 := 1
 
 NOTEBOOKS := $(wildcard book/[0-9][0-9]_*.ipynb)
-SOURCES := _config.yml _toc.yml $(wildcard transformer_lib/*.py) \
+SOURCES := _config.yml _toc.yml $(wildcard transformer_lib/*.py transformer_lib/exercises/__init__.py) \
 	$(filter-out %.pyc %/__pycache__,$(wildcard book/* book/_ext/* book/_static/* book/_templates/*))
 NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/nbval_sanitize.cfg \
 	--nbval-cell-timeout=600 --dist=loadfile -n 2
@@ -49,6 +49,7 @@ lab: $(READY)
 
 export: $(READY)
 	$(BIN)/python tools/export.py
+	$(BIN)/python tools/pictures.py
 
 execute: export
 	$(BIN)/python tools/execute.py $(NOTEBOOKS)
