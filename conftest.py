@@ -1,4 +1,4 @@
-"""What ``pytest --nbval`` compares: what the cells of a notebook print and show, not their warnings.
+"""What ``pytest --nbval`` compares: what cells print and show, not their warnings.
 
 A warning on stderr comes and goes with the versions of other libraries. That no page shows one is
 seen to by tools/execute.py, which stores no notebook that prints to stderr.

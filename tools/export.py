@@ -8,7 +8,8 @@ names its module and says what the module is for::
     '''Attention: averages whose weights come from comparing queries with keys.'''
 
 and marks what belongs there with ``#| export``, or ``#| export other_module`` to add to the module
-of an earlier chapter. Further down it may name another module and go on with that. Imports move to the top; ``__all__`` lists functions, classes and constants.
+of an earlier chapter. Further down it may name another module and go on with that. Imports move to
+the top; ``__all__`` lists functions, classes and constants.
 
 Chapter order is import order: no cell imports what a later chapter defines, and no modules import
 each other in a circle. Names are unique over the whole library.
