@@ -66,7 +66,7 @@ check-export: $(READY)
 
 # Every shape in every signature of the library is checked while these run.
 test-library: $(SITE)
-	$(BIN)/pytest -n 2 tests --ignore=tests/errors \
+	$(BIN)/pytest -n 2 --dist=loadfile tests --ignore=tests/errors \
 	  --jaxtyping-packages=transformer_lib,beartype.beartype
 
 # The library's own messages, which the shape checks would forestall.

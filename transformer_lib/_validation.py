@@ -50,6 +50,8 @@ def require_same_size(size: str, **axes: tuple[Tensor, int]) -> None:
 
 def require_broadcastable(axes: str, **shapes: torch.Size) -> None:
     """Raise ValueError when the shapes of the axes called ``axes`` do not broadcast together."""
+    if len(set(shapes.values())) == 1:
+        return  # the usual case, without the cost of broadcasting
     try:
         torch.broadcast_shapes(*shapes.values())  # type: ignore[no-untyped-call]
     except RuntimeError:
