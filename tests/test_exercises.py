@@ -1,13 +1,15 @@
 """Every check accepts right answers, names the usual mistakes and waits for unfilled ones."""
 
+import ast
 import re
 from pathlib import Path
+from typing import Any
 
 import nbformat
+import numpy
 import pytest
 import torch
 
-import transformer_lib
 from transformer_lib import exercises
 from transformer_lib.exercises import Exercise, same_function, same_value
 
@@ -57,14 +59,26 @@ def test_unfilled_answers_are_not_judged(exercise):
         assert exercise.verdict(stub) == "not yet."
 
 
+def names_in(chapter: Path) -> dict[str, Any]:
+    """Return what a reader has at the exercises: the chapter's imports and the modules it feeds."""
+    code = code_of(chapter)
+    tree = ast.parse(code)
+    namespace: dict[str, Any] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            exec(ast.unparse(node), namespace)
+    for module in re.findall(r"^#\| (?:default_exp|export) (\w+)", code, re.M):
+        exec(f"from transformer_lib.{module} import *", namespace)
+    return namespace
+
+
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
 def test_solutions_of_the_book_are_right(chapter):
     answers = asked(chapter)
     texts = solutions(chapter)
     assert len(answers) == len(texts) >= 3
     for (name, variable), text in zip(answers, texts, strict=True):
-        namespace = {k: v for k, v in vars(transformer_lib).items() if not k.startswith("_")}
-        namespace |= {"torch": torch, "math": __import__("math")}
+        namespace = names_in(chapter)
         exec(text, namespace)
         assert exercises.load()[name].verdict(namespace[variable]) == "right.", name
 
@@ -117,6 +131,8 @@ def test_values():
     assert half.verdict(torch.tensor(0.5)) == "right."
     assert half.verdict(2.0) == "upside down"
     assert half.verdict(0.4) == "0.4 is not the answer"
+    assert half.verdict(numpy.array(0.5)) == "right."
+    assert half.verdict(numpy.array([0.5, 1.0])) == "array([0.5, 1. ]) is not the answer"
     assert half.verdict("half") == "'half' is not the answer"
 
 

@@ -5,14 +5,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
+_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
 
 def require_floating(**tensors: Any) -> None:
-    """Raise TypeError unless all are floating-point tensors of one dtype on one device."""
+    """Raise TypeError unless all are dense floating-point tensors of one dtype on one device."""
     for name, tensor in tensors.items():
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{name}: expected a torch.Tensor, got {type(tensor).__name__}")
         if not tensor.is_floating_point():
             raise TypeError(f"{name}: expected a floating-point tensor, got {tensor.dtype}")
+        if tensor.dtype not in _DTYPES:
+            raise TypeError(f"{name}: expected one of {_DTYPES}, got {tensor.dtype}")
+        if tensor.layout != torch.strided:
+            raise TypeError(f"{name}: expected a dense tensor, got {tensor.layout}")
     first, *others = tensors.items()
     for name, tensor in others:
         for what in ("dtype", "device"):

@@ -165,7 +165,7 @@ def _copy(case: tuple[Any, ...]) -> tuple[Any, ...]:
 def _equal(a: Any, b: Any, tolerance: float) -> bool:
     if isinstance(a, tuple | list) and isinstance(b, tuple | list):
         return len(a) == len(b) and all(_equal(x, y, tolerance) for x, y in zip(a, b, strict=True))
-    if isinstance(a, Tensor) or isinstance(b, Tensor):
+    if _is_array(a) or _is_array(b):
         try:
             x, y = torch.as_tensor(a).detach().double(), torch.as_tensor(b).detach().double()
         except (TypeError, ValueError, RuntimeError):
@@ -174,6 +174,10 @@ def _equal(a: Any, b: Any, tolerance: float) -> bool:
     if isinstance(a, bool) or isinstance(b, bool) or not _number(a) or not _number(b):
         return bool(a == b)
     return math.isclose(a, b, rel_tol=tolerance, abs_tol=tolerance) or (a != a and b != b)
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, Tensor) or hasattr(x, "__array__")  # NumPy's arrays and numbers
 
 
 def _number(x: Any) -> bool:
