@@ -313,6 +313,18 @@ def test_nan_in_a_value_reaches_that_entry_of_every_result():
     assert not result[:, 0].isnan().any()
 
 
+def test_scores_of_minus_infinity_alone_make_their_row_nan():
+    query, key, value = cross()
+    query[0] = torch.tensor([-torch.inf, 0, 0, 0])
+    key[:, 0] = 1
+    assert (query @ key.T)[0].tolist() == [-torch.inf] * 5
+    weights, result = attention_weights(query, key), dot_product_attention(query, key, value)
+    assert weights[0].isnan().all()
+    assert result[0].isnan().all()
+    assert not weights[1:].isnan().any()
+    assert not result[1:].isnan().any()
+
+
 def test_an_infinite_score_makes_its_row_nan():
     query, key, _ = cross()
     query[0] = torch.tensor([torch.inf, 0, 0, 0])

@@ -28,16 +28,16 @@ def is_convex(
 
     Args:
         weights: Weights of shape (*batch, keys), one row for each sum.
-        tolerance: How far the sum may be from 1. By default half of the digits of the
-            dtype, the square root of its machine epsilon: 3e-4 in float32, 0.03 in float16.
+        tolerance: How far the sum may be from 1, at least 0. By default half of the digits of
+            the dtype, the square root of its machine epsilon: 3e-4 in float32, 0.03 in float16.
 
     Returns:
         Booleans of shape (*batch). False for a row with a NaN or an infinity, and for a row
         without keys, whose sum is 0.
 
     Raises:
-        TypeError: ``weights`` is not a floating-point tensor.
-        ValueError: ``weights`` has no axis.
+        TypeError: ``weights`` is not a floating-point tensor, or ``tolerance`` is no number.
+        ValueError: ``weights`` has no axis, or ``tolerance`` is negative or NaN.
 
     Source: Boyd and Vandenberghe, Convex Optimization, section 2.1.4.
     """
@@ -45,6 +45,10 @@ def is_convex(
     require_axes("keys", weights=weights)
     if tolerance is None:
         tolerance = torch.finfo(weights.dtype).eps ** 0.5
+    if isinstance(tolerance, bool) or not isinstance(tolerance, int | float):
+        raise TypeError(f"tolerance: expected a number, got {type(tolerance).__name__}")
+    if not tolerance >= 0:  # so that NaN is refused too
+        raise ValueError(f"tolerance: expected a number of at least 0, got {tolerance}")
     none_negative = (weights >= 0).all(dim=-1)
     sum_is_one = (weights.sum(dim=-1) - 1).abs() <= tolerance
     return none_negative & sum_is_one

@@ -95,6 +95,21 @@ def test_is_convex_refuses(weights, error, message):
         is_convex(weights)
 
 
+@pytest.mark.parametrize(
+    ("tolerance", "error", "message"),
+    [
+        (-1e-3, ValueError, "expected a number of at least 0, got -0.001"),
+        (float("nan"), ValueError, "expected a number of at least 0, got nan"),
+        ("0.1", TypeError, "expected a number, got str"),
+        (True, TypeError, "expected a number, got bool"),
+        (torch.tensor(0.1), TypeError, "expected a number, got Tensor"),
+    ],
+)
+def test_is_convex_refuses_a_tolerance(tolerance, error, message):
+    with pytest.raises(error, match=f"^tolerance: {message}$"):
+        is_convex(torch.tensor([0.5, 0.5]), tolerance=tolerance)
+
+
 def test_the_module_compiles_whole():
     compiled = torch.compile(weighted_sum, fullgraph=True, backend="eager")
     weights, values = torch.rand(4, 3), torch.rand(3, 2)

@@ -30,10 +30,12 @@ def _same_result_twice(answer: Any) -> str | None:
     """Accept every pair of convex rows that differ and agree on the square."""
     if answer is None or answer is ...:
         raise NotYetError
-    if not isinstance(answer, Tensor) or answer.shape != (2, 4):
-        came = tuple(answer.shape) if isinstance(answer, Tensor) else type(answer).__name__
-        return f"a tensor of shape (2, 4) is asked for, got {came}"
-    rows = answer.detach().double()
+    try:
+        rows = torch.as_tensor(answer).detach().double()
+    except (TypeError, ValueError, RuntimeError):
+        return f"a tensor of shape (2, 4) is asked for, got {type(answer).__name__}"
+    if rows.shape != (2, 4):
+        return f"a tensor of shape (2, 4) is asked for, got {tuple(rows.shape)}"
     if not torch.allclose(rows.sum(dim=-1), torch.ones(2, dtype=torch.double), atol=1e-5):
         return "a row does not sum to 1, so it is no convex combination"
     if (rows < 0).any():
@@ -143,6 +145,7 @@ EXERCISES = (
             torch.tensor([[0.5, 0.0, 0.5, 0.0], [0.0, 0.5, 0.0, 0.5]]),
             torch.tensor([[0.25, 0.25, 0.25, 0.25], [0.5, 0.0, 0.5, 0.0]]),
             torch.tensor([[0.4, 0.3, 0.2, 0.1], [0.3, 0.4, 0.1, 0.2]]),
+            [[0.5, 0, 0.5, 0], [0, 0.5, 0, 0.5]],
         ),
         mistakes={
             "both rows are the same weights": torch.full((2, 4), 0.25),

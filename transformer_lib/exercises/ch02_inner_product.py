@@ -23,6 +23,11 @@ def _angle_from_sides(a: Tensor, b: Tensor) -> float:
     return math.degrees(2 * math.atan2((a - b).norm().item(), (a + b).norm().item()))
 
 
+def _angle_with_a_margin(a: Tensor, b: Tensor) -> Tensor:
+    cosine = (a @ b) / (a.norm() * b.norm())
+    return cosine.clamp(-1 + 1e-12, 1 - 1e-12).acos().rad2deg()
+
+
 def _shadow(a: Tensor, b: Tensor) -> Tensor:
     return (a @ b) / (a @ a) * a
 
@@ -98,8 +103,9 @@ MORE_QUERIES = (
 EXERCISES = (
     Exercise(
         name="angle-in-degrees",
-        judge=same_function(_angle_in_degrees, *ANGLE_CASES),
-        right=(_angle_in_degrees, _angle_from_sides),
+        # A clamp a little inside of 1 gives 0.0001° for vectors of the same direction.
+        judge=same_function(_angle_in_degrees, *ANGLE_CASES, tolerance=1e-3),
+        right=(_angle_in_degrees, _angle_from_sides, _angle_with_a_margin),
         mistakes={
             "this is the angle in radians: 180° are π": (
                 lambda a, b: _angle_in_degrees(a, b).deg2rad()
@@ -168,6 +174,11 @@ EXERCISES = (
             ),
             "the squared lengths stand on the wrong axes: the queries' are a column": (
                 _lengths_on_the_wrong_axes
+            ),
+            "the queries' squared lengths lie along the keys: keepdim makes them a column": (
+                lambda query, key: (
+                    query.square().sum(dim=-1) + key.square().sum(dim=-1) - 2 * query @ key.T
+                )
             ),
             "these are the distances: the square is asked for": (
                 lambda query, key: torch.cdist(query, key)

@@ -147,6 +147,11 @@ EXERCISES: tuple[Exercise, ...] = (
                     target, memory, W_Q, W_K, W_K
                 )
             ),
+            "the values are the memory itself: it has to pass through W_V first": (
+                lambda target, memory, W_Q, W_K, W_V: (
+                    torch.softmax(target @ W_Q @ (memory @ W_K).T, dim=-1) @ memory
+                )
+            ),
             "the softmax runs over the queries instead of the keys": (
                 lambda target, memory, W_Q, W_K, W_V: (
                     torch.softmax(target @ W_Q @ (memory @ W_K).T, dim=0) @ (memory @ W_V)
@@ -178,6 +183,9 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         right=(_add_pair, _add_pair_by_share),
         mistakes={
+            "the two come in the other order: the result first, then the total": (
+                lambda result, total, score, value: _add_pair(result, total, score, value)[::-1]
+            ),
             "the old result is an average already: undo its division by the old total first": (
                 lambda result, total, score, value: (
                     (result + score.exp() * value) / (total + score.exp()),

@@ -1,6 +1,7 @@
 """Exercises of chapter 4, The softmax Jacobian."""
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -33,6 +34,22 @@ def _divisor(d_k: int, mean: float, std: float) -> float:
     return math.sqrt(d_k * (mean**2 + std**2) * std**2)
 
 
+MATRIX_FORMED = "this forms a matrix of n × n entries: power sums of the weights are enough"
+
+
+class _WithoutMatrix(same_function):
+    """Run a right function also on so many weights that no memory holds a matrix of them."""
+
+    def __call__(self, answer: Any) -> str | None:
+        problem = super().__call__(answer)
+        if problem is None:
+            try:
+                answer(torch.full((10_000_000,), 1e-7))
+            except (MemoryError, RuntimeError):
+                return MATRIX_FORMED
+        return problem
+
+
 EXERCISES = (
     Exercise(
         name="temperature-softmax",
@@ -47,6 +64,9 @@ EXERCISES = (
             ),
             "the weights were divided, not the scores: they no longer sum to 1": lambda z, t: (
                 torch.softmax(z, dim=-1) / t
+            ),
+            "the weights were raised to the power 1/T: divide them by their new sum": lambda z, t: (
+                torch.softmax(z, dim=-1) ** (1 / t)
             ),
             "only the exponentials above are tempered: the sum needs the temperature too": (
                 lambda z, t: torch.exp(z / t) / torch.exp(z).sum()
@@ -96,15 +116,15 @@ EXERCISES = (
     ),
     Exercise(
         name="jacobian-norm-without-matrix",
-        judge=same_function(
+        judge=_WithoutMatrix(
             _jacobian_norm, (WEIGHTS,), (MORE_WEIGHTS,), (torch.full((64,), 1 / 64),)
         ),
         right=(
             _jacobian_norm,
-            lambda s: torch.linalg.matrix_norm(_jacobian(s)),
             lambda s: (s**2 @ ((1 - s) ** 2 - s**2 + (s**2).sum())).sqrt(),
         ),
         mistakes={
+            MATRIX_FORMED: lambda s: torch.linalg.matrix_norm(_jacobian(s)),
             "this is the square of the norm: the root is missing": lambda s: _jacobian_norm(s) ** 2,
             "only the diagonal: the sum of sᵢ²sⱼ² over i and j is (Σ s²)², not Σ s⁴": lambda s: (
                 s * (1 - s)
