@@ -539,6 +539,41 @@ def test_figures_equations_and_pictures_are_numbered_and_described(pages, chapte
         assert not picture["alt"].startswith("_images")
 
 
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_chapters_are_numbered_through_all_parts(pages, chapter):
+    """In the title, on paper, in the sidebar, and in the notebook for Colab."""
+    number = int(chapter[:2])
+    page = pages[f"{chapter}.html"]
+    for place in ("article h1", "#jb-print-docs-body h1"):
+        assert page.select_one(place).get_text().startswith(f"{number}. "), place
+        assert page.select_one(place).get_text().count(f"{number}. ") == 1, place
+    links = pages["index.html"].select(f'nav.bd-links a[href="{chapter}.html"]')
+    assert [link.get_text(strip=True).partition(".")[0] for link in links] == [str(number)]
+    assert publish.Book.load(ROOT).pages[chapter].number == number
+
+
+def test_members_stand_in_the_order_of_the_source(pages):
+    found = pages["api.html"].select('dt[id^="transformer_lib.inner_product."]')
+    names = [entry["id"].rpartition(".")[2] for entry in found]
+    source = (ROOT / "transformer_lib/inner_product.py").read_text(encoding="utf-8")
+    assert names == re.findall(r"^def ([a-z]\w+)", source, re.M)
+
+
+def test_a_dataclass_shows_its_fields_as_written(pages):
+    signature = pages["api.html"].find(id="transformer_lib.exercises.Exercise").get_text()
+    assert "right: tuple[Any, ...]," in " ".join(signature.split())
+    assert "~" not in signature
+
+
+def test_no_formula_is_parted_from_its_punctuation(pages):
+    for chapter in CHAPTERS:
+        article = pages[f"{chapter}.html"].select_one("article")
+        for formula in article.select("span.math"):
+            after = formula.next_sibling
+            if isinstance(after, str) and re.match(r"[.,;:]", after):
+                assert "with-punctuation" in formula.parent.get("class", []), formula
+
+
 def test_search_knows_the_chapters(site):
     index = (site / "searchindex.js").read_text(encoding="utf-8")
     names = json.loads(re.search(r'"docnames":\s*(\[[^\]]*\])', index).group(1))

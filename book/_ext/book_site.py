@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,6 +20,7 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.transforms import SphinxTransform
+from sphinx.transforms.post_transforms import SphinxPostTransform
 
 PACKAGE = "transformer_lib"
 COLAB_BRANCH = "colab"  # where tools/publish.py puts the notebooks that are ready for Colab
@@ -189,6 +191,55 @@ class ExportBadges(SphinxTransform):
         return nodes.paragraph("", "", link, classes=["export-badge"])
 
 
+# -- Text and pictures -----------------------------------------------------------------------
+
+
+class PictureBoxes(SphinxPostTransform):
+    """Give each figure's picture a box of its own, which scrolls while the caption stays."""
+
+    default_priority = 900  # after the outputs of cells have become nodes
+    formats = ("html",)
+
+    def run(self, **kwargs: Any) -> None:
+        """Wrap the pictures of one page."""
+        for figure in list(self.document.findall(nodes.figure)):
+            for image in [child for child in figure.children if isinstance(child, nodes.image)]:
+                image.replace_self(nodes.container("", image.deepcopy(), classes=["picture"]))
+
+
+class KeptPunctuation(SphinxPostTransform):
+    """Keep a line from ending between a formula and the punctuation that touches it."""
+
+    default_priority = 900
+    formats = ("html",)
+
+    def run(self, **kwargs: Any) -> None:
+        """Tie each formula of one page to the marks before and after it."""
+        for formula in list(self.document.findall(nodes.math)):
+            parent, place = formula.parent, formula.parent.index(formula)
+            tied: list[nodes.Node] = [formula.deepcopy()]
+            for step, marks in ((1, r"[^\w\s]+"), (-1, r"[^\w\s]+$")):
+                if not 0 <= place + step < len(parent):
+                    continue
+                text = parent[place + step]
+                touching = isinstance(text, nodes.Text) and (
+                    re.match(marks, text) if step > 0 else re.search(marks, text)
+                )
+                if touching:
+                    start, end = touching.span()
+                    parent[place + step] = nodes.Text(text[:start] + text[end:])
+                    tied.insert(len(tied) if step > 0 else 0, nodes.Text(touching[0]))
+            if len(tied) > 1:
+                parent[place] = nodes.inline("", "", *tied, classes=["with-punctuation"])
+
+
+def number_the_printed_title(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """Show the chapter's number on paper too, where the theme puts the bare title."""
+    context["pagetitle"] = context.get("title", "")
+
+
 # -- API reference ---------------------------------------------------------------------------
 
 
@@ -199,11 +250,13 @@ def signature_as_written(
 
     The annotation objects of jaxtyping print longer than they are written.
     """
-    function = thing.__init__ if what == "class" else thing
+    function = thing.__init__ if what == "class" and not is_dataclass(thing) else thing
     try:
         definition = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
     except (OSError, TypeError):
         return None
+    if isinstance(definition, ast.ClassDef):
+        return f"({', '.join(fields_as_written(definition))})", None
     if not isinstance(definition, ast.FunctionDef):
         return None
     arguments = definition.args
@@ -212,6 +265,17 @@ def signature_as_written(
         del positional[:1]
     result = ast.unparse(definition.returns) if definition.returns and what != "class" else None
     return f"({ast.unparse(arguments)})", result
+
+
+def fields_as_written(definition: ast.ClassDef) -> Iterator[str]:
+    """Yield the fields of a dataclass as arguments; a factory stands as a call."""
+    for statement in definition.body:
+        if isinstance(statement, ast.AnnAssign):
+            default = ast.unparse(statement.value) if statement.value else ""
+            default = re.sub(r"field\(default_factory=(\w+)\)", r"\1()", default)
+            yield ast.unparse(statement.target) + (
+                f": {ast.unparse(statement.annotation)}" + (f" = {default}" if default else "")
+            )
 
 
 class DoubleQuotes(SphinxTransform):
@@ -266,6 +330,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
     # Before and after napoleon, which turns Google's style into reStructuredText at 500.
     app.connect("autodoc-process-docstring", mark_returns_as_prose, priority=400)
     app.connect("autodoc-process-docstring", prepare_docstring, priority=600)
+    app.connect("html-page-context", number_the_printed_title, priority=900)
     app.add_transform(ExportBadges)
+    app.add_post_transform(PictureBoxes)
+    app.add_post_transform(KeptPunctuation)
     app.add_transform(DoubleQuotes)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

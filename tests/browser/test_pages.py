@@ -23,6 +23,13 @@ WORDS = {
     "02_inner_product": "cosine",
     "03_attention": "decoder",
     "04_softmax_jacobian": "Jacobian",
+    "05_positional_encoding": "sinusoid",
+    "06_masking": "causal",
+    "07_multi_head_attention": "concatenated",
+    "08_feed_forward": "convolution",
+    "09_add_and_norm": "residual",
+    "10_embeddings": "vocabulary",
+    "11_transformer": "stack",
 }
 
 # The theme's script does this on pages without sub-headings; nothing is lost by it.
@@ -251,6 +258,55 @@ def test_paper_is_light_and_shows_what_is_folded(visit: Open) -> None:
 
 
 # -- Phone and keyboard ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_code_fits_a_window_of_1280_pixels(visit: Open, chapter: str) -> None:
+    page = visit(f"{chapter}.html")
+    page.eval_on_selector_all("details", "found => found.forEach(one => one.open = true)")
+    blocks = page.locator("article pre")
+    assert blocks.count() > 20
+    assert float(blocks.first.evaluate("one => parseFloat(getComputedStyle(one).fontSize)")) >= 12
+    cut = blocks.evaluate_all(
+        "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.innerText)"
+    )
+    assert cut == []
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_pictures_stay_readable_on_a_phone(visit: Open, chapter: str) -> None:
+    """Each is 600 pixels wide, in a box that fits the page and scrolls by keyboard."""
+    page = visit(f"{chapter}.html", width=360, height=740)
+    boxes = page.locator("div.picture")
+    assert boxes.count() == page.locator("article figure img").count() > 0
+    for box in boxes.all():
+        assert box.locator("img").evaluate("one => one.clientWidth") >= 600
+        assert box.evaluate("one => one.clientWidth") <= 360
+        expect(box).to_have_attribute("tabindex", "0")
+    boxes.first.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("document.activeElement.scrollLeft > 0")
+    caption = page.locator("article figcaption").first
+    assert caption.evaluate("one => one.getBoundingClientRect().right") <= 360
+
+
+@pytest.mark.parametrize("name", ["notation", "index"])
+def test_code_in_tables_stays_whole_on_a_phone(visit: Open, name: str) -> None:
+    page = visit(f"{name}.html", width=360, height=740)
+    code = page.locator("article td code")
+    assert code.count() > 3
+    broken = code.evaluate_all(
+        "all => all.filter(one => one.getClientRects().length > 1).map(one => one.innerText)"
+    )
+    assert broken == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_to_the_neighbours_are_not_cut_on_a_phone(visit: Open, name: str) -> None:
+    page = visit(f"{name}.html", width=360, height=740)
+    for link in page.locator(".prev-next-area a").all():
+        wide, room = link.evaluate("one => [one.scrollWidth, one.clientWidth]")
+        assert wide <= room
 
 
 @pytest.mark.parametrize("name", PAGES)
