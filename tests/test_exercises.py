@@ -136,6 +136,15 @@ def test_values():
     assert half.verdict("half") == "'half' is not the answer"
 
 
+def test_rows_of_weights_may_be_lists_or_arrays():
+    rows = [[0.5, 0, 0.5, 0], [0, 0.5, 0, 0.5]]
+    exercise = exercises.load()["same-result-twice"]
+    assert exercise.verdict(rows) == "right."
+    assert exercise.verdict(numpy.array(rows)) == "right."
+    assert exercise.verdict(rows[0]).endswith("(2, 4) is asked for, got (4,)")
+    assert exercise.verdict("no numbers").endswith("(2, 4) is asked for, got str")
+
+
 def test_check_prints_one_line(capsys):
     exercises.check(EXERCISES[0].name, None)
     assert capsys.readouterr().out == f"{EXERCISES[0].name}: not yet.\n"
