@@ -57,7 +57,7 @@ execute: export
 test: lint check-export book test-library test-errors test-notebooks mutants
 
 lint: $(READY)
-	$(BIN)/ruff check
+	$(BIN)/ruff check --no-cache
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 

@@ -223,4 +223,5 @@ def mask_to_additive(
         TypeError: ``mask`` is not boolean.
     """
     require_mask(mask)
-    return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(~mask, -torch.inf)
+    zero = torch.zeros((), dtype=dtype, device=mask.device)
+    return torch.where(mask, zero, -torch.inf)
