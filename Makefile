@@ -18,7 +18,7 @@ NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/nbval_sanitize.
 
 .DELETE_ON_ERROR:
 .PHONY: setup book serve lab export execute test lint check-export test-library test-errors \
-	test-notebooks run-notebooks mutants clean
+	test-notebooks run-notebooks mutants bench clean
 
 setup: $(READY)
 
@@ -82,6 +82,11 @@ run-notebooks: $(READY)
 
 mutants: $(READY)
 	$(BIN)/python tools/mutants.py
+
+bench: $(READY)
+	$(BIN)/python -m pip install --quiet --requirement benchmarks/requirements.txt \
+	  --constraint constraints.txt --constraint requirements.txt
+	$(BIN)/python benchmarks/run.py
 
 clean:
 	rm -rf _build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
