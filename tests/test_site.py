@@ -136,7 +136,7 @@ def test_pictures_are_what_the_script_draws():
 
 def test_the_code_on_the_landing_page_gives_what_its_comment_says():
     text = (BOOK / "index.md").read_text(encoding="utf-8")
-    code, expected = re.search(r"```python\n(.+?)\n# (tensor.+?)\n```", text, re.S).groups()
+    code, expected = re.search(r"```python\n(.+?)\n# (torch.+?)\n```", text, re.S).groups()
     *statements, last = code.splitlines()
     names: dict[str, object] = {}
     exec("\n".join(statements), names)
@@ -164,13 +164,16 @@ def prose(page: str) -> Iterator[str]:
         yield from (cell.source for cell in notebook(page).cells if cell.cell_type == "markdown")
 
 
+WORDS_IN_FORMULAS = r"\\(?:text|operatorname|mathrm|mathit)\{[^}]*\}|\\\w+"
+
+
 def dollars_in_the_text(markdown: str) -> list[str]:
     """Find dollars that are no mathematics, and prose that two dollars have turned into it."""
     parser = MarkdownIt("commonmark").enable("table").use(dollarmath_plugin, allow_labels=True)
     found = []
     for token in parser.parse(markdown):
         for child in token.children or []:
-            words = re.sub(r"\\(?:text|operatorname|mathrm)\{[^}]*\}|\\\w+", "", child.content)
+            words = re.sub(WORDS_IN_FORMULAS, "", child.content)
             if child.type == "text" and "$" in child.content:
                 found.append(child.content)
             if child.type == "math_inline" and re.search("[A-Za-z]{3,}", words):

@@ -54,12 +54,13 @@ def require_same_size(size: str, **axes: tuple[Tensor, int]) -> None:
             )
 
 
-def require_broadcastable(axes: str, **shapes: torch.Size) -> None:
-    """Raise ValueError when the shapes of the axes called ``axes`` do not broadcast together."""
-    if len(set(shapes.values())) == 1:
-        return  # the usual case, without the cost of broadcasting
+def require_broadcastable(axes: str, **shapes: torch.Size) -> torch.Size:
+    """Return what the shapes of the axes called ``axes`` broadcast to, or raise ValueError."""
+    first, *others = shapes.values()
+    if all(shape == first for shape in others):
+        return first  # the usual case, without the cost of broadcasting
     try:
-        torch.broadcast_shapes(*shapes.values())  # type: ignore[no-untyped-call]
+        return torch.broadcast_shapes(*shapes.values())  # type: ignore[no-untyped-call]
     except RuntimeError:
         came = ", ".join(f"{name} has {tuple(shape)}" for name, shape in shapes.items())
         raise ValueError(f"{', '.join(shapes)}: {axes} axes do not broadcast: {came}") from None

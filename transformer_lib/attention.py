@@ -112,7 +112,9 @@ def _fused_attention(
         added = query.new_zeros(1, 1)
         if causal:
             added, causal = mask_to_additive(causal_mask(query.shape[-2])).to(query), False
-    batch = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])  # type: ignore[no-untyped-call]
+    batch = require_broadcastable(
+        "batch", query=query.shape[:-2], key=key.shape[:-2], value=value.shape[:-2]
+    )
     four = (*(1,) * (2 - len(batch)), *batch)
     query, key, value = (tensor.expand(*four, -1, -1) for tensor in (query, key, value))
     if added is not None:
@@ -148,7 +150,7 @@ def _require_attention(
         require_mask(mask)
         if mask.device != query.device:
             raise TypeError(f"mask: expected device {query.device} as in query, got {mask.device}")
-    batch = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2])  # type: ignore[no-untyped-call]
+    batch = require_broadcastable("batch", query=query.shape[:-2], key=key.shape[:-2])
     _require_fit("mask", mask, (*batch, queries, keys))
     _require_fit("bias", bias, (*batch, queries, keys))
 
