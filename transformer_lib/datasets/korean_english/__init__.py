@@ -1,0 +1,39 @@
+"""Korean sentences with English translations, made by a grammar.
+
+The grammar draws a meaning and says it in both languages: ``morphology`` joins stems, endings and
+particles, ``english`` inflects, ``lexicon`` holds the words, ``grammar`` the clauses, ``sentences``
+the frames and ``corpus`` what is kept from training. The English is settled by the Korean: the same
+Korean never comes with two translations.
+"""
+
+from transformer_lib.datasets.korean_english.baselines import (
+    majority_accuracy,
+    majority_senses,
+    nearest_translations,
+    sense_accuracy,
+)
+from transformer_lib.datasets.korean_english.corpus import (
+    KEY_PHRASES,
+    LARGEST,
+    WITHHELD_PAIRS,
+    Splits,
+    generate,
+    splits,
+)
+from transformer_lib.datasets.korean_english.lexicon import HOMONYMS
+from transformer_lib.datasets.korean_english.sentences import Sentence
+
+__all__ = [
+    "HOMONYMS",
+    "KEY_PHRASES",
+    "LARGEST",
+    "WITHHELD_PAIRS",
+    "Sentence",
+    "Splits",
+    "generate",
+    "majority_accuracy",
+    "majority_senses",
+    "nearest_translations",
+    "sense_accuracy",
+    "splits",
+]
