@@ -13,7 +13,6 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import ctranslate2
 import torch

@@ -1,8 +1,8 @@
 """Leave out one part of the Transformer at a time, and see what translation loses.
 
-``python recipes/ablations.py`` trains every variant from three seeds, about a minute and a half of
-one core a run, and writes the scores to ``recipes/ablations.json`` as they come. Runs that are
-there already are not made again.
+``python recipes/ablations.py`` trains every variant from three seeds, about a minute of one core
+a run, and writes the scores to ``recipes/ablations.json`` as they come. Runs that are there already
+are not made again.
 """
 
 import argparse
@@ -82,8 +82,8 @@ VARIANTS = {
 }
 BASE = replace(
     GRAMMAR,
-    model=GRAMMAR.model | {"d_model": 128, "n_heads": 4, "d_ff": 256},
-    training=replace(GRAMMAR.training, updates=900, warmup=100),
+    model=GRAMMAR.model | {"d_model": 96, "n_heads": 4, "d_ff": 192},
+    training=replace(GRAMMAR.training, updates=1500, warmup=200),
 )
 
 

@@ -221,7 +221,7 @@ class CachedDecoder:
 
     @property
     def rows(self) -> int:
-        """How many rows of tokens there are: at first one for each source sentence."""
+        """Number of rows of tokens; at first one for each source sentence."""
         return len(self._sources)
 
     @torch.inference_mode()
@@ -319,7 +319,7 @@ class UncachedDecoder:
 
     @property
     def rows(self) -> int:
-        """How many rows of tokens there are: at first one for each source sentence."""
+        """Number of rows of tokens; at first one for each source sentence."""
         return len(self._tokens)
 
     @torch.inference_mode()

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast, get_args, get_origin
 
@@ -35,6 +36,7 @@ __all__ = [
     "Transformer",
     "TransformerConfig",
     "load_weights",
+    "read_tensors",
     "record_attention",
     "require_state",
 ]
@@ -535,8 +537,13 @@ class _TextModel(nn.Module):
             part.replace(part.with_suffix(""))
 
     @classmethod
-    def from_pretrained(cls: type[_Model], folder: str | os.PathLike[str]) -> _Model:
-        """Read what :meth:`save_pretrained` wrote; the model is in evaluation mode.
+    def from_pretrained(cls: type[_Model], name: str | os.PathLike[str]) -> _Model:
+        """Read a model from a folder or from the hub; it is in evaluation mode.
+
+        Args:
+            name: A folder that :meth:`save_pretrained` wrote. Other folders and names, such as
+                "Helsinki-NLP/opus-mt-ko-en", are left to
+                :func:`transformer_lib.pretrained.read_published`.
 
         Raises:
             FileNotFoundError: A file is missing.
@@ -544,11 +551,15 @@ class _TextModel(nn.Module):
             ValueError: A file is truncated or foreign, or the tensors are not those of the
                 configuration; the message names them.
         """
-        config = Path(folder) / "config.json"
-        if not config.is_file():
-            raise FileNotFoundError(f"folder: no config.json in {folder}")
-        model = cls(TransformerConfig.from_json(config.read_text(encoding="utf-8")))
-        load_weights(model, Path(folder) / "model.safetensors")
+        config = Path(name) / "config.json"
+        text = config.read_text(encoding="utf-8") if config.is_file() else None
+        if not Path(name).is_dir() or (text and '"model_type"' in text):
+            # The module that knows other libraries builds on this one: it cannot be imported above.
+            return import_module("transformer_lib.pretrained").read_published(cls, name)
+        if text is None:
+            raise FileNotFoundError(f"name: no config.json in {name}")
+        model = cls(TransformerConfig.from_json(text))
+        load_weights(model, Path(name) / "model.safetensors")
         return model.eval()
 
     def _embedding(self, vocabulary: int) -> TokenEmbedding:
@@ -774,14 +785,24 @@ def load_weights(model: nn.Module, file: str | os.PathLike[str]) -> None:
         FileNotFoundError: There is no such file.
         ValueError: It is truncated or no safetensors file, or its tensors are not the model's.
     """
+    state = read_tensors(file)
+    require_state(model, state)
+    model.load_state_dict(state)
+
+
+def read_tensors(file: str | os.PathLike[str]) -> dict[str, Tensor]:
+    """Read all tensors of a safetensors file.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ValueError: It is truncated or no safetensors file.
+    """
     if not Path(file).is_file():
         raise FileNotFoundError(f"file: no such file: {file}")
     try:
-        state = load_file(file)
+        return load_file(file)
     except SafetensorError as error:
         raise ValueError(f"file: {file} is truncated or no safetensors file: {error}") from None
-    require_state(model, state)
-    model.load_state_dict(state)
 
 
 def require_state(model: nn.Module, state: dict[str, Tensor]) -> None:

@@ -30,6 +30,9 @@ WORDS = {
     "09_add_and_norm": "residual",
     "10_embeddings": "vocabulary",
     "11_transformer": "stack",
+    "12_training": "smoothing",
+    "13_decoding": "beam",
+    "16_pretrained_weights": "Whisper",
 }
 
 # The theme's script does this on pages without sub-headings; nothing is lost by it.

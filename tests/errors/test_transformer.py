@@ -315,12 +315,20 @@ def test_a_checkpoint_of_another_kind(model, tmp_path):
 
 
 def test_missing_and_foreign_configurations(model, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"^folder: no config\.json in .*nowhere"):
+    with pytest.raises(FileNotFoundError, match=r"^name: neither a folder nor .*nowhere$"):
         Transformer.from_pretrained(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match=r"^name: no config\.json in .*empty"):
+        Transformer.from_pretrained(tmp_path / "empty")
     model.save_pretrained(tmp_path)
     config = tmp_path / "config.json"
     for text, error, message in (
-        ('{"model_type": "marian", "vocab_size": 9}', ValueError, "unknown fields model_type, voc"),
+        (
+            '{"model_type": "marian", "vocab_size": 9}',
+            ValueError,
+            "entry 'encoder_attention_heads'",
+        ),
+        ('{"model_kind": "marian", "vocab_size": 9}', ValueError, "unknown fields model_kind, voc"),
         (config.read_text()[:40], ValueError, "not valid JSON"),
         (config.read_text().replace("8", '"8"', 1), TypeError, "d_model: expected int, got '8'"),
     ):

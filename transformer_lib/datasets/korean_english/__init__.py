@@ -1,9 +1,10 @@
 """Korean sentences with English translations, made by a grammar.
 
-The grammar draws a meaning and says it in both languages: ``morphology`` joins stems, endings and
-particles, ``english`` inflects, ``lexicon`` holds the words, ``grammar`` the clauses, ``sentences``
-the frames and ``corpus`` what is kept from training. The English is settled by the Korean: the same
-Korean never comes with two translations.
+The grammar draws a meaning and says it in both languages. ``lexicon`` reads the words from
+``tables``, ``morphology`` and ``english`` inflect them, ``grammar`` says a clause in each language.
+``statements``, ``compounds``, ``occasions``, ``specials`` and ``signs`` hold the frames, ``corpus``
+decides what is kept from training. The English is settled by the Korean: the same Korean never
+comes with two translations.
 """
 
 from transformer_lib.datasets.korean_english.baselines import (

@@ -1,7 +1,8 @@
-"""Training text, and three kinds of unseen text.
+"""Training text, and four kinds of unseen text.
 
 Withheld from training are pairs of ordinary content words (buy and lemon, each often seen without
-the other), and pairs of a homonym and a word that decides its sense (배 and 시다, sour).
+the other), pairs of a homonym and another word that does not decide its sense (배 and a name, a
+place, a colour), and pairs of a homonym and a word that does (배 and 시다, sour).
 """
 
 from collections import Counter
@@ -12,6 +13,7 @@ from zlib import crc32
 
 from transformer_lib.datasets.korean_english.lexicon import (
     ADJECTIVES,
+    HOMONYMS,
     VERBS,
     WITHHELD_CONTEXTS,
     Noun,
@@ -29,6 +31,7 @@ __all__ = [
 
 LARGEST = 1_000_000  # sentences; all of them are reachable with every seed
 SHARE = 12  # one pair in so many is withheld
+COMPANY = 6  # a homonym never meets one in so many of the words that do not decide its sense
 FEWEST_PARTNERS = 4  # that a word of a withheld pair has, with the withheld one
 PEOPLE = ("kin", "name", "worker", "child", "adult")
 KEY_PHRASES = (
@@ -56,12 +59,13 @@ CONTEXTS = {
 
 
 class Splits(NamedTuple):
-    """Training sentences, and unseen ones of three kinds."""
+    """Training sentences, and unseen ones of four kinds."""
 
     train: list[Sentence]
     random: list[Sentence]
     compositional: list[Sentence]
     homonyms: list[Sentence]
+    deciders: list[Sentence]
 
 
 def _is_plain(noun: Noun) -> bool:
@@ -86,6 +90,7 @@ WITHHELD_PAIRS = _withheld_pairs()
 _PARTNERS: dict[str, set[str]] = {}
 for _first, _second in WITHHELD_PAIRS:
     _PARTNERS.setdefault(_first, set()).add(_second)
+_SENSES = [(homonym, sense) for homonym, senses in HOMONYMS.items() for sense in senses]
 _HOMONYM_CONTEXTS = {(word.partition(":")[0], decider) for word, decider in CONTEXTS}
 
 
@@ -107,6 +112,20 @@ def _holds_withheld_context(sentence: Sentence) -> bool:
 def _shows_withheld_pair(sentence: Sentence) -> bool:
     """Tell whether a withheld pair belongs together in the sentence."""
     return any(pair in WITHHELD_PAIRS for pair in sentence.pairs)
+
+
+def _strangers(sentence: Sentence) -> int:
+    """Count the words beside a homonym that decide nothing and never meet it in training."""
+    count = 0
+    for homonym, sense in sentence.senses:
+        word = f"{homonym}:{sense}"
+        deciders = set(chain.from_iterable(pair for pair in sentence.pairs if word in pair))
+        count += sum(
+            crc32(f"{homonym} {other}".encode()) % COMPANY == 0
+            for other in sentence.words
+            if other not in deciders and other != word
+        )
+    return count
 
 
 def _context(sentence: Sentence) -> tuple[str, str] | None:
@@ -165,23 +184,26 @@ def generate(size: int, *, seed: int = 0) -> list[Sentence]:
 
 
 def splits(*, train: int = 60_000, test: int = 1_000, seed: int = 0) -> Splits:
-    """Generate training sentences and three sets of unseen ones.
+    """Generate training sentences and four sets of unseen ones.
 
     No Korean sentence stands in two sets or twice in one. The same arguments give the same
-    sentences in every process, on every platform and in every version of Python.
+    sentences in every process, on every platform and in every version of Python; the unseen ones
+    do not depend on ``train``.
 
     ``random`` is drawn like ``train``. Each sentence of ``compositional`` joins two content words,
     a pair of ``WITHHELD_PAIRS``, that stand in no training sentence together. Each sentence of
-    ``homonyms`` has one homonym, decided by one word that stands in no training sentence with that
-    homonym, in any sense; contexts take turns, and the ``KEY_PHRASES`` come first.
+    ``homonyms`` has one homonym beside another word that it never stands with in training, while
+    the word that decides its sense is known; senses take turns, and the ``KEY_PHRASES`` come
+    first. Each sentence of ``deciders`` is harder: its one homonym is decided by one word that
+    stands in no training sentence with it, in any sense; contexts take turns.
 
     Args:
         train: Sentences to train on, at most ``LARGEST``.
-        test: Sentences in each of the other three, at most ``LARGEST`` // 100.
+        test: Sentences in each of the other four, at most ``LARGEST`` // 100.
         seed: Which ones. What is withheld is the same for all seeds.
 
     Returns:
-        The four sets.
+        The five sets.
 
     Raises:
         TypeError: An argument is not a whole number.
@@ -193,12 +215,12 @@ def splits(*, train: int = 60_000, test: int = 1_000, seed: int = 0) -> Splits:
         raise ValueError(f"test: expected at most {LARGEST // 100:,} sentences, got {test:,}")
     _require_seed(seed)
     random = Random(seed)
-    found = Splits([], [], [], list(KEY_PHRASES[:test]))
+    found = Splits([], [], [], list(KEY_PHRASES[:test]), [])
+    sizes = (train, test, test, test, test)
     seen = {sentence.korean for sentence in KEY_PHRASES}
     room = dict.fromkeys(CONTEXTS, -(-test // len(CONTEXTS)) * 2)
-    while any(
-        len(part) < size for part, size in zip(found, (train, test, test, test), strict=True)
-    ):
+    turns = dict.fromkeys(_SENSES, -(-test // len(_SENSES)) * 2)
+    while any(len(part) < size for part, size in zip(found, sizes, strict=True)):
         sentence = draw(random)
         if sentence.korean in seen:
             continue
@@ -206,12 +228,17 @@ def splits(*, train: int = 60_000, test: int = 1_000, seed: int = 0) -> Splits:
         if _holds_withheld_context(sentence):
             context = _context(sentence)
             fits = context is not None and not _holds_withheld_pair(sentence)
-            if context and fits and room[context] and len(found.homonyms) < test:
+            if context and fits and room[context] and len(found.deciders) < test:
                 room[context] -= 1
-                found.homonyms.append(sentence)
+                found.deciders.append(sentence)
         elif _holds_withheld_pair(sentence):
             if _shows_withheld_pair(sentence) and len(found.compositional) < test:
                 found.compositional.append(sentence)
+        elif _strangers(sentence):
+            (sense, *others) = sentence.senses
+            if not others and turns[sense] and len(found.homonyms) < test:
+                turns[sense] -= 1
+                found.homonyms.append(sentence)
         elif len(found.random) < test:
             found.random.append(sentence)
         elif len(found.train) < train:
