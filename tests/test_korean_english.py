@@ -372,7 +372,7 @@ def test_the_book_keeps_its_two_phrases():
 
 
 def test_sizes(corpus):
-    assert [len(part) for part in corpus] == [20_000, 400, 400, 400]
+    assert [len(part) for part in corpus] == [20_000, 400, 400, 400, 400]
 
 
 def test_no_sentence_stands_in_two_splits(corpus):
@@ -400,8 +400,23 @@ def test_no_withheld_pair_meets_in_training_or_in_random(corpus, company):
         assert not set(WITHHELD_PAIRS) & {(a, b) for a in sentence.words for b in sentence.words}
 
 
-def test_homonyms_stand_in_contexts_unseen_in_training(corpus, company):
-    for sentence in corpus.homonyms:
+def test_homonyms_stand_beside_words_they_never_met(corpus, company):
+    for sentence in corpus.homonyms[2:]:
+        ((homonym, sense),) = sentence.senses
+        word = f"{homonym}:{sense}"
+        new = {
+            other
+            for other in sentence.words
+            if other != word
+            and not any(company[other][f"{homonym}:{s}"] for s in HOMONYMS[homonym])
+        }
+        assert new, sentence
+        deciders = {a if b == word else b for a, b in sentence.pairs if word in (a, b)}
+        assert all(company[decider][word] for decider in deciders), sentence
+
+
+def test_deciders_never_met_their_homonym(corpus, company):
+    for sentence in corpus.deciders:
         ((homonym, sense),) = sentence.senses
         word = f"{homonym}:{sense}"
         partners = {a if b == word else b for a, b in sentence.pairs if word in (a, b)}
@@ -414,10 +429,16 @@ def test_homonyms_stand_in_contexts_unseen_in_training(corpus, company):
 
 def test_every_sense_is_taught_and_tested(corpus):
     taught = Counter(sense for sentence in corpus.train for sense in sentence.senses)
-    tested = Counter(sense for sentence in corpus.homonyms for sense in sentence.senses)
     for sense in SENSES:
         assert taught[sense] >= 30, sense
-        assert tested[sense] >= 3, sense
+    for part in (corpus.homonyms, corpus.deciders):
+        tested = Counter(sense for sentence in part for sense in sentence.senses)
+        for sense in SENSES:
+            assert tested[sense] >= 3, sense
+
+
+def test_unseen_sentences_do_not_depend_on_the_size_of_the_training_set():
+    assert splits(train=10, test=30)[1:] == splits(train=3_000, test=30)[1:]
 
 
 def test_every_withheld_context_is_of_a_known_sense():
@@ -436,7 +457,7 @@ def test_the_key_phrases_are_unseen_but_their_patterns_are_not(corpus):
 def test_splits_are_the_same_each_time_and_differ_by_seed():
     assert splits(train=300, test=30) == splits(train=300, test=30)
     assert splits(train=300, test=30).train != splits(train=300, test=30, seed=1).train
-    assert splits(train=0, test=0) == ([], [], [], [])
+    assert splits(train=0, test=0) == ([], [], [], [], [])
 
 
 def test_copying_the_nearest_sentence_is_not_enough(corpus):
@@ -486,7 +507,8 @@ def test_majority():
 
 
 def test_majority_is_no_answer(corpus):
-    assert majority_accuracy(corpus.train, corpus.homonyms) < 0.6
+    assert majority_accuracy(corpus.train, corpus.homonyms) < 0.7
+    assert majority_accuracy(corpus.train, corpus.deciders) < 0.7
 
 
 def test_nearest_by_hand():

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import venv
 from importlib import metadata
 from pathlib import Path
@@ -247,6 +248,13 @@ def test_a_cell_that_is_meant_to_fail_prints_its_error(root):
     names: dict[str, object] = {}
     exec(cell.source, names)
     assert names["x"] == 3
+
+
+def test_extras_are_named_for_chapters_that_exist_and_extras_that_do():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for chapter, extras in publish.EXTRAS.items():
+        assert (ROOT / f"book/{chapter}.ipynb").is_file()
+        assert set(extras.split(",")) <= set(project["optional-dependencies"])
 
 
 def test_the_frame_of_a_notebook(root):

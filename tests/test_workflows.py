@@ -155,7 +155,7 @@ def test_the_book_is_built_with_warnings_as_errors():
 def test_binder_installs_this_checkout_in_a_form_it_can_read():
     lines = (ROOT / ".binder/requirements.txt").read_text(encoding="utf-8").splitlines()
     lines = [line for line in lines if not line.startswith("#")]
-    assert ".[plots]" in lines
+    assert ".[plots,scores,pretrained]" in lines
     assert all("=" in line for line in lines if line.startswith("--"))
     for line in lines:
         if line.startswith("-c "):

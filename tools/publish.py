@@ -55,6 +55,11 @@ Changes made here are overwritten. The sources are in `book/` on the main branch
 The text is licensed under CC BY 4.0, the code under MIT.
 """
 
+EXTRAS = {  # what a chapter needs beside pictures
+    "14_translation": "plots,scores",
+    "16_pretrained_weights": "plots,pretrained",
+}
+
 INSTALL = '''\
 # @title Install transformer_lib (torch and numpy stay as they are) {{display-mode: "form"}}
 import importlib
@@ -78,7 +83,7 @@ def installed_commit():
 if installed_commit() != "{commit}":
     kept = {{name: find(name).version for name in ("torch", "numpy") if find(name)}}
     pins = " ".join(f'"{{name}}=={{version}}"' for name, version in kept.items())
-    %pip install -q "{library}[plots] @ git+{address}@{commit}" {{pins}}
+    %pip install -q "{library}[{extras}] @ git+{address}@{commit}" {{pins}}
     for name, version in kept.items():
         if find(name).version != version:
             raise RuntimeError(
@@ -374,7 +379,12 @@ class Chapter:
 
     def install(self) -> NotebookNode:
         """Return the cell that installs the library."""
-        source = INSTALL.format(library=LIBRARY, address=self.fork.address, commit=self.fork.commit)
+        source = INSTALL.format(
+            library=LIBRARY,
+            extras=EXTRAS.get(self.page.name, "plots"),
+            address=self.fork.address,
+            commit=self.fork.commit,
+        )
         return new_code_cell(source.strip(), id="published-install", metadata={"cellView": "form"})
 
     def footer(self) -> NotebookNode:

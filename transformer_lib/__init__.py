@@ -102,13 +102,29 @@ from transformer_lib.transformer import (
     record_attention,
     require_state,
 )
+from transformer_lib.translation import (
+    END,
+    PADDING,
+    START,
+    UNKNOWN,
+    Scores,
+    Translator,
+    encode_pairs,
+    nearest_neighbours,
+    score,
+    train_tokenizer,
+)
 from transformer_lib.weighted_sum import is_convex, weighted_sum
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ACTIVATIONS",
+    "END",
+    "PADDING",
     "SAMPLE_RATE",
+    "START",
+    "UNKNOWN",
     "AddNorm",
     "Batch",
     "Batches",
@@ -127,6 +143,7 @@ __all__ = [
     "MarianTranslator",
     "MultiHeadAttention",
     "NextToken",
+    "Scores",
     "SentenceEncoder",
     "SinusoidalPositions",
     "SpeechConfig",
@@ -142,6 +159,7 @@ __all__ = [
     "Transcript",
     "Transformer",
     "TransformerConfig",
+    "Translator",
     "UncachedDecoder",
     "attention_from_torch",
     "attention_weights",
@@ -157,6 +175,7 @@ __all__ = [
     "config_from_whisper",
     "cosine_similarity",
     "dot_product_attention",
+    "encode_pairs",
     "encoder_from_bert",
     "find_published",
     "for_decoding",
@@ -174,6 +193,7 @@ __all__ = [
     "mask_from_hidden",
     "mask_to_additive",
     "mel_filters",
+    "nearest_neighbours",
     "noam_rate",
     "pad",
     "padding_mask",
@@ -187,6 +207,7 @@ __all__ = [
     "require_state",
     "sample",
     "scaled_dot_product_attention",
+    "score",
     "sequence_loss",
     "shift_target",
     "sinusoids",
@@ -197,6 +218,7 @@ __all__ = [
     "speech_from_whisper",
     "split_heads",
     "stack_from_torch",
+    "train_tokenizer",
     "training_step",
     "transformer_from_marian",
     "transformer_from_torch",

@@ -201,7 +201,7 @@ def scaled_dot_product_attention(
             module passes 0 in evaluation.
         return_weights: Return the weights, before dropout, beside the output. Without them and
             without dropout PyTorch's fused kernel runs. It has no second derivatives, and where it
-            can it never holds all weights (on CPU: up to four axes, d_v = d_k, no learned bias).
+            can it never holds all weights (on CPU: up to four axes, d_v = d_k, no learnt bias).
 
     Returns:
         The output, of shape (*batch, queries, d_v), and the weights, (*batch, queries, keys), if

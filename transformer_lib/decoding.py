@@ -8,15 +8,18 @@ import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, NoReturn, Protocol, cast, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.nn import functional as F
 
-from transformer_lib.masking import require_mask
+from transformer_lib.add_norm import AddNorm
+from transformer_lib.embedding import Generator
+from transformer_lib.masking import causal_mask, combine_masks, require_mask
 from transformer_lib.multi_head_attention import KeysValues
-from transformer_lib.transformer import Transformer
+from transformer_lib.transformer import DecoderLayer, EncoderLayer, Transformer
 
 __all__ = [
     "CachedDecoder",
@@ -68,18 +71,30 @@ class _Rules:
                 f"got {self.min_length}"
             )
 
-    def apply(self, scores: Tensor, length: int) -> Tensor:
-        """Return logits, or their logarithms, without what may not be token number ``length``."""
+    def apply(self, scores: Tensor, length: int, *, some_left: bool = False) -> Tensor:
+        """Bar what may not be token number ``length``; NaN, and if asked nothing left, is refused.
+
+        Args:
+            scores: Logits or their logarithms, of shape (rows, vocabulary).
+            length: How many new tokens there are with the one that is sought.
+            some_left: Whether every row must have a token that is not barred.
+        """
         vocabulary = scores.shape[-1]
         for name, tokens in (("end", [self.end]), ("forbidden", self.forbidden)):
             if outside := [token for token in tokens if not 0 <= token < vocabulary]:
                 raise ValueError(f"{name}: expected ids from 0 to {vocabulary - 1}, got {outside}")
-        if scores.amax(dim=-1).isnan().any():
-            raise FloatingPointError(f"decoder: NaN in the logits of new token number {length}")
         barred = [*self.forbidden, *([self.end] if length <= self.min_length else [])]
-        if not barred:
-            return scores
-        return scores.index_fill(-1, torch.tensor(barred, device=scores.device), -math.inf)
+        if barred:
+            scores = scores.index_fill(-1, torch.tensor(barred, device=scores.device), -math.inf)
+        best = scores.amax(dim=-1)  # one pass for both: NaN where any is NaN, −∞ where none is left
+        if not best.isfinite().all():
+            if best.isnan().any():
+                raise FloatingPointError(f"decoder: NaN in the logits of new token number {length}")
+            if some_left and (best == -math.inf).any():
+                raise ValueError(
+                    f"forbidden: no token is left that could be number {length} of a row"
+                )
+        return scores
 
 
 def _first_tokens(decoder: NextToken, start: int | Tensor) -> Tensor:
@@ -113,9 +128,7 @@ def _continue(
     length = 0
     while len(live) and length < rules.max_length:
         length += 1
-        logits = rules.apply(_single(decoder.advance(tokens)), length)
-        if (logits.amax(dim=-1) == -math.inf).any():
-            raise ValueError(f"forbidden: no token is left that could be number {length} of a row")
+        logits = rules.apply(_single(decoder.advance(tokens)), length, some_left=True)
         chosen = choose(logits)
         written[live, length - 1] = chosen.cpu()
         going = (chosen != rules.end).nonzero().squeeze(1)
@@ -152,7 +165,7 @@ def greedy(
         the longest row. Without rows it is empty.
 
     Raises:
-        FloatingPointError: The decoder's logits hold NaN.
+        FloatingPointError: The logit of a token that may be taken is NaN.
         ValueError: A length is out of range, ``start`` has not as many rows, or a token is not in
             the vocabulary; or no token may be taken.
     """
@@ -342,22 +355,158 @@ class UncachedDecoder:
         self._memory = self._memory[rows]
 
 
-def for_decoding(model: Transformer) -> Transformer:
-    """Return a copy of a model, in evaluation mode, whose weights lie as decoding reads them.
+def _product(*layers: nn.Linear | Generator) -> Callable[[Tensor], Tensor]:
+    """Return the function x Wᵀ + b, where W is the layers' matrices, one below the other."""
+    weight = torch.cat(tuple(layer.weight for layer in layers))
+    biases = tuple(layer.bias for layer in layers if layer.bias is not None)
+    bias = torch.cat(biases) if biases else None
+    if weight.shape[0] >= weight.shape[1]:
+        weight = weight.t().contiguous().t()  # the same matrix, stored column by column
 
-    It computes the same, up to rounding. A product with a single vector takes as long as it takes
-    to read the matrix, and one with at least as many rows as columns is read faster if it is
-    stored column by column.
+    def product(x: Tensor) -> Tensor:
+        return F.linear(x, weight, bias)
+
+    # Private operators, with which torch.compile freezes weights; no public way was as fast.
+    onednn = torch.ops.mkldnn
+    if not (
+        weight.is_cpu
+        and weight.dtype == torch.float32
+        and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+        and hasattr(onednn, "_reorder_linear_weight")
+        and hasattr(onednn, "_linear_pointwise")
+    ):
+        return product
+    blocks = onednn._reorder_linear_weight(weight.contiguous(), 8)  # made for about 8 vectors
+
+    def product_in_blocks(x: Tensor) -> Tensor:
+        if x.shape[:-1].numel() == 1:
+            return product(x)
+        result: Tensor = onednn._linear_pointwise(x, blocks, bias, "none", [], "")
+        return result
+
+    return product_in_blocks
+
+
+class _DecodingLayer(nn.Module):
+    """A layer of the encoder or the decoder that only computes: no checks and no dropout.
+
+    The arguments of its methods are those that :class:`Transformer` gives its layers.
+    """
+
+    def __init__(self, layer: EncoderLayer | DecoderLayer) -> None:
+        super().__init__()
+        own, feed_forward = layer.self_attention, layer.feed_forward
+        self.n_heads, self.d_k = own.n_heads, own.d_k
+        self.own_input = _product(own.query_projection, own.key_projection, own.value_projection)
+        self.own_output = _product(own.output_projection)
+        self.own_norm = layer.self_attention_norm
+        if isinstance(layer, DecoderLayer):
+            cross = layer.cross_attention
+            self.memory_input = _product(cross.key_projection, cross.value_projection)
+            self.cross_input = _product(cross.query_projection)
+            self.cross_output = _product(cross.output_projection)
+            self.cross_norm = layer.cross_attention_norm
+        self.inner, self.outer = _product(feed_forward.inner), _product(feed_forward.outer)
+        self.activation = feed_forward.activation
+        self.feed_forward_norm = layer.feed_forward_norm
+
+    def project_memory(self, memory: Tensor, *, positions: None = None) -> KeysValues:
+        return KeysValues(*self._heads(self.memory_input(memory), 2))
+
+    def forward(
+        self,
+        x: Tensor,
+        memory: KeysValues | None = None,
+        *,
+        key_mask: Tensor | None = None,
+        memory_key_mask: Tensor | None = None,
+        remember: Callable[[KeysValues], KeysValues] | None = None,
+    ) -> Tensor:
+        def attend(x: Tensor) -> Tensor:
+            queries, keys, values = self._heads(self.own_input(x), 3)
+            if remember is not None:
+                keys, values = remember(KeysValues(keys, values))
+            heads = _attend(queries, keys, values, key_mask, causal=memory is not None)
+            return self.own_output(heads)
+
+        def feed_forward(x: Tensor) -> Tensor:
+            return self.outer(self.activation(self.inner(x)))
+
+        x = _add_norm(self.own_norm, x, attend)
+        if memory is not None:
+            keys, values = memory
+
+            def attend_to_memory(x: Tensor) -> Tensor:
+                (queries,) = self._heads(self.cross_input(x), 1)
+                return self.cross_output(_attend(queries, keys, values, memory_key_mask))
+
+            x = _add_norm(self.cross_norm, x, attend_to_memory)
+        return _add_norm(self.feed_forward_norm, x, feed_forward)
+
+    def _heads(self, x: Tensor, parts: int) -> tuple[Tensor, ...]:
+        """Split what one product made into its parts, such as keys and values, and into heads."""
+        heads = x.view(*x.shape[:2], parts * self.n_heads, self.d_k).transpose(1, 2)
+        return heads.chunk(parts, dim=1)
+
+
+def _attend(
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    key_mask: Tensor | None,
+    *,
+    causal: bool = False,
+) -> Tensor:
+    """Return the joined heads; a query that may attend to nothing gets zeros, as in the model."""
+    mask = None if key_mask is None else key_mask[:, None, None, :]
+    n = queries.shape[2]
+    if causal and n > 1:  # a single query stands at the last key and sees all
+        mask = combine_masks(mask, causal_mask(n, keys.shape[2], device=queries.device))
+    return F.scaled_dot_product_attention(queries, keys, values, mask).transpose(1, 2).flatten(2)
+
+
+def _add_norm(add_norm: AddNorm, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+    """Compute what ``add_norm`` does in evaluation mode."""
+    norm = add_norm.norm
+
+    def normalise(x: Tensor) -> Tensor:
+        return F.layer_norm(x, norm.gain.shape, norm.gain, norm.bias, norm.eps)
+
+    return x + sublayer(normalise(x)) if add_norm.norm_first else normalise(x + sublayer(x))
+
+
+def for_decoding(model: Transformer) -> Transformer:
+    """Return a copy of a model, in evaluation mode, that computes the same in less time.
+
+    Its matrices lie as they are read fastest, queries, keys and values come from one product, and
+    the layers no longer check what they are given. Results agree up to rounding. On the CPU in
+    float32 it keeps the matrices in two orders, one for a single vector and one for several.
+
+    The copy is for decoding where the model is: moving, saving, loading or copying it raises
+    TypeError. :func:`transformer_lib.transformer.record_attention` finds nothing to record in it.
 
     Args:
         model: Any model; it is left as it is.
     """
-    model = copy.deepcopy(model).eval().requires_grad_(False)
-    matrices = [module.weight for module in model.modules() if isinstance(module, nn.Linear)]
-    for weight in (*matrices, model.generator.weight):
-        if weight.shape[0] >= weight.shape[1]:
-            weight.data = weight.data.t().contiguous().t()
-    return model
+    fast = copy.deepcopy(model).eval().requires_grad_(False)
+    for stack in (fast.encoder, fast.decoder):
+        layers = cast("Sequence[EncoderLayer | DecoderLayer]", stack.layers)
+        stack.layers = nn.ModuleList(_DecodingLayer(layer) for layer in layers)
+    fast.generator.forward = _product(fast.generator)  # type: ignore[assignment, method-assign]
+    fast.__class__ = _ForDecoding
+    return fast
+
+
+class _ForDecoding(Transformer):
+    """A model whose layers' matrices are no parameters any more, and would be left out."""
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError(
+            "model: what for_decoding returned cannot be moved, saved, loaded or copied; do that "
+            "with the model it was made from"
+        )
+
+    _apply = state_dict = load_state_dict = __deepcopy__ = _refuse
 
 
 def length_penalty(length: int, alpha: float) -> float:

@@ -1,6 +1,6 @@
 """Weights of other libraries, renamed and reshaped for the models of this one.
 
-Explained in chapter 11, "The Transformer" (book/11_transformer.ipynb) and chapter 16, "Pretrained
+Explained in chapter 11, "The Transformer" (book/11_transformer.ipynb) and chapter 15, "Pretrained
 weights" (book/16_pretrained_weights.ipynb). Generated from these by tools/export.py; edit the
 notebooks.
 """
@@ -1047,7 +1047,7 @@ class SpeechDecoder:
 
     @property
     def rows(self) -> int:
-        """How many rows of tokens there are: at first one for each spectrogram."""
+        """Number of rows of tokens; at first one for each spectrogram."""
         return len(self._memory[0].keys)
 
     @torch.inference_mode()

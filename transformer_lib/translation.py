@@ -1,13 +1,14 @@
 """Translation: text to tokens, tokens through the Transformer, tokens to text, and scores.
 
-Draft of chapter 14.
+Explained in chapter 14, "Translation" (book/14_translation.ipynb). Generated from there by
+tools/export.py; edit the notebook.
 """
 
 import os
 import unicodedata
 from collections.abc import Iterable, Sequence
 from importlib import resources
-from itertools import groupby, pairwise
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,10 +65,10 @@ def train_tokenizer(texts: Iterable[str], vocabulary_size: int) -> Tokenizer:
     if isinstance(texts, str):
         raise TypeError("texts: expected several texts, got one")
     texts = [unicodedata.normalize("NFC", text) for text in texts]
-    characters = set().union(*texts) - {" "} | {"▁"}
-    needed = len(characters) + len(_SPECIAL)
     if not any(texts):
         raise ValueError("texts: expected text, got none")
+    characters = set().union(*texts) - {" "} | {"▁"}
+    needed = len(characters) + len(_SPECIAL)
     if vocabulary_size < needed:
         raise ValueError(
             f"vocabulary_size: expected at least {needed}, one for each of {len(characters)} "
@@ -110,6 +111,93 @@ def encode_pairs(
         ([*source.ids, END], [START, *target.ids, END])
         for source, target in zip(sources, targets, strict=True)
     ]
+
+
+class Scores(NamedTuple):
+    """How near translations come to their references, from 0 to 100.
+
+    Attributes:
+        bleu: BLEU: shared sequences of one to four words, with a penalty for shortness.
+        chrf: chrF2: shared sequences of one to six characters.
+    """
+
+    bleu: float
+    chrf: float
+
+
+def score(translations: Sequence[str], references: Sequence[str]) -> Scores:
+    """Score a whole set of translations by sacreBLEU with its defaults.
+
+    Args:
+        translations: The translations.
+        references: One reference for each.
+
+    Raises:
+        ModuleNotFoundError: sacrebleu is not installed.
+        TypeError: One text is given instead of several.
+        ValueError: There are none, or not as many references.
+
+    Source: Papineni et al. (2002); Popović (2015); Post (2018).
+    """
+    for name, texts in (("translations", translations), ("references", references)):
+        if isinstance(texts, str):
+            raise TypeError(f"{name}: expected several texts, got one")
+    if not translations or len(translations) != len(references):
+        raise ValueError(
+            f"references: expected one for each of {len(translations)} translations, and at least "
+            f"one, got {len(references)}"
+        )
+    try:
+        import sacrebleu
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "score needs sacrebleu: pip install 'building-the-transformer[scores]'"
+        ) from None
+    bleu = sacrebleu.corpus_bleu(translations, [references])
+    chrf = sacrebleu.corpus_chrf(translations, [references])
+    return Scores(bleu.score, chrf.score)
+
+
+def nearest_neighbours(known: Sequence[str], texts: Sequence[str]) -> list[int]:
+    """Return for each text which of the known ones shares most with it, as a place in ``known``.
+
+    What is shared is measured by the cosine similarity of the sets of character pairs. Of several
+    equally near the first is returned. Copying the neighbour's translation is the baseline that
+    tells memory from translation.
+
+    Args:
+        known: Texts to choose from.
+        texts: Texts to find a neighbour for.
+
+    Raises:
+        ValueError: Nothing is known.
+    """
+    if not known:
+        raise ValueError("known: expected at least one text, got none")
+    columns = {pair: number for number, pair in enumerate(sorted(set().union(*map(_pairs, known))))}
+
+    def table(some: Sequence[str]) -> Tensor:
+        """Return a row per text, with 1 in the column of each pair that the text has."""
+        rows = torch.zeros(len(some), len(columns))
+        for row, text in zip(rows, some, strict=True):
+            row[[columns[pair] for pair in _pairs(text) if pair in columns]] = 1
+        return rows
+
+    wanted = table(texts)
+    best, place = torch.full((len(texts),), -1.0), torch.zeros(len(texts), dtype=torch.int64)
+    for first in range(0, len(known), 4096):
+        block = table(known[first : first + 4096])
+        # A text's own number of pairs would divide all its similarities alike.
+        similarity, nearest = (wanted @ block.T / block.sum(dim=1).sqrt()).max(dim=1)
+        better = similarity > best
+        best = torch.where(better, similarity, best)
+        place = torch.where(better, nearest + first, place)
+    return place.tolist()
+
+
+def _pairs(text: str) -> set[str]:
+    text = f" {unicodedata.normalize('NFC', text)} "
+    return {text[place : place + 2] for place in range(len(text) - 1)}
 
 
 class Translator:
@@ -276,90 +364,3 @@ class Translator:
             forbidden=barred,
         )
         return [hypotheses[0].tokens for hypotheses in results]
-
-
-class Scores(NamedTuple):
-    """How near translations come to their references, from 0 to 100.
-
-    Attributes:
-        bleu: BLEU: shared sequences of one to four words, with a penalty for shortness.
-        chrf: chrF2: shared sequences of one to six characters.
-    """
-
-    bleu: float
-    chrf: float
-
-
-def score(translations: Sequence[str], references: Sequence[str]) -> Scores:
-    """Score a whole set of translations by sacreBLEU with its defaults.
-
-    Args:
-        translations: The translations.
-        references: One reference for each.
-
-    Raises:
-        ModuleNotFoundError: sacrebleu is not installed.
-        TypeError: One text is given instead of several.
-        ValueError: There are none, or not as many references.
-
-    Source: Papineni et al. (2002); Popović (2015); Post (2018).
-    """
-    for name, texts in (("translations", translations), ("references", references)):
-        if isinstance(texts, str):
-            raise TypeError(f"{name}: expected several texts, got one")
-    if not translations or len(translations) != len(references):
-        raise ValueError(
-            f"references: expected one for each of {len(translations)} translations, and at least "
-            f"one, got {len(references)}"
-        )
-    try:
-        import sacrebleu
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "score needs sacrebleu: pip install 'building-the-transformer[scores]'"
-        ) from None
-    bleu = sacrebleu.corpus_bleu(translations, [references])
-    chrf = sacrebleu.corpus_chrf(translations, [references])
-    return Scores(bleu.score, chrf.score)
-
-
-def nearest_neighbours(known: Sequence[str], texts: Sequence[str]) -> list[int]:
-    """Return for each text which of the known ones shares most with it, as a place in ``known``.
-
-    What is shared is measured by the cosine similarity of the sets of character pairs. Of several
-    equally near the first is returned. Copying the neighbour's translation is the baseline that
-    tells memory from translation.
-
-    Args:
-        known: Texts to choose from.
-        texts: Texts to find a neighbour for.
-
-    Raises:
-        ValueError: Nothing is known.
-    """
-    if not known:
-        raise ValueError("known: expected at least one text, got none")
-    columns = {pair: number for number, pair in enumerate(sorted(set().union(*map(_pairs, known))))}
-
-    def table(some: Sequence[str]) -> Tensor:
-        """Return a row per text, with 1 in the column of each pair that the text has."""
-        rows = torch.zeros(len(some), len(columns))
-        for row, text in zip(rows, some, strict=True):
-            row[[columns[pair] for pair in _pairs(text) if pair in columns]] = 1
-        return rows
-
-    wanted = table(texts)
-    best, place = torch.full((len(texts),), -1.0), torch.zeros(len(texts), dtype=torch.int64)
-    for first in range(0, len(known), 4096):
-        block = table(known[first : first + 4096])
-        # A text's own number of pairs would divide all its similarities alike.
-        similarity, nearest = (wanted @ block.T / block.sum(dim=1).sqrt()).max(dim=1)
-        better = similarity > best
-        best = torch.where(better, similarity, best)
-        place = torch.where(better, nearest + first, place)
-    return place.tolist()
-
-
-def _pairs(text: str) -> set[str]:
-    text = unicodedata.normalize("NFC", text)
-    return {first + second for first, second in pairwise(f" {text} ")}

@@ -32,6 +32,7 @@ WORDS = {
     "11_transformer": "stack",
     "12_training": "smoothing",
     "13_decoding": "beam",
+    "14_translation": "BLEU",
     "16_pretrained_weights": "Whisper",
 }
 

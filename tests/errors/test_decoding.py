@@ -1,5 +1,6 @@
 """What cannot be decoded is refused by name, before a token is chosen."""
 
+import copy
 import math
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from transformer_lib.decoding import (
     CachedDecoder,
     UncachedDecoder,
     beam_search,
+    for_decoding,
     greedy,
     sample,
 )
@@ -132,6 +134,28 @@ def test_more_tokens_than_positions(kind, model, search):
 def test_without_positions_there_is_no_longest_sentence(kind, search):
     model = Transformer(replace(CONFIG, positions="none")).eval()
     search(kind(model, ids(2, 3)), **SEARCH | {"max_length": 9, "forbidden": [END]})
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda model, folder: model.save_pretrained(folder),
+        lambda model, folder: model.state_dict(),
+        lambda model, folder: model.load_state_dict({}, strict=False),
+        lambda model, folder: model.to(torch.float64),
+        lambda model, folder: model.half(),
+        lambda model, folder: copy.deepcopy(model),
+        lambda model, folder: for_decoding(model),
+    ],
+)
+def test_a_copy_for_decoding_only_decodes(model, tmp_path, use):
+    with pytest.raises(TypeError, match=r"^model: what for_decoding returned cannot be moved"):
+        use(for_decoding(model), tmp_path / "model")
+
+
+def test_a_copy_for_decoding_in_training_mode(kind, model):
+    with pytest.raises(ValueError, match=r"^model: expected evaluation mode, call model.eval\(\)"):
+        kind(for_decoding(model).train(), ids(2, 3))
 
 
 # The searches

@@ -8,30 +8,37 @@ from transformer_lib.datasets.korean_english import lexicon as lex
 from transformer_lib.datasets.korean_english.content import Content, Sentence, finish
 from transformer_lib.datasets.korean_english.dice import Dice
 from transformer_lib.datasets.korean_english.grammar import Clause, Mode, NounPhrase
-from transformer_lib.datasets.korean_english.lexicon import Noun, Verb
+from transformer_lib.datasets.korean_english.lexicon import Noun, Phrase, Verb
 from transformer_lib.datasets.korean_english.morphology import conjugate
 from transformer_lib.datasets.korean_english.parts import (
-    DEGREES,
+    BRIEF,
     FEELINGS,
     KIN,
     LEVELS,
+    LONG_TIMES,
     NAMES,
     ORDINARY,
     PASSING,
     PEOPLES_DEEDS,
     PERSONS,
     PREDICATIVE,
-    TIMES,
     TRANSITIVE,
     VERB_OF,
     draw_clause,
+    draw_degree,
     draw_described,
+    draw_name,
     draw_negation,
     draw_object,
     draw_subject,
     draw_tense,
+    is_speaker,
     say,
+    times,
 )
+
+CLASSES = {"꽃", "나무", "새"}  # never against one of their members
+
 
 _FIRST_DEEDS = [
     verb
@@ -40,11 +47,27 @@ _FIRST_DEEDS = [
 ]
 
 
+_GOING = [VERB_OF["가다"], VERB_OF["오다"]]
+
+
+_GOALS = {place.noun.word for place in _GOING[0].places}
+
+
+_DONE_THERE = [
+    verb
+    for verb in _FIRST_DEEDS
+    if not verb.flags & {"from", "around", "at"}
+    and verb.word not in ("울다:cry", "웃다")
+    and any(place.noun.word in _GOALS and place.group != "home" for place in verb.places)
+]
+
+
 def two_deeds(dice: Dice) -> Sentence:
-    """Jisu ate an apple and drank milk."""
+    """Jisu ate an apple and drank milk. Jisu went to the park and ate an apple."""
     level = dice.weighted(LEVELS)
-    people = PEOPLES_DEEDS
-    first_verb, second_verb = dice.one(_FIRST_DEEDS), dice.one(people)
+    goes = dice.chance(0.35)
+    first_verb = _GOING[0] if goes else dice.one(_FIRST_DEEDS)
+    second_verb = dice.one(_DONE_THERE if goes else PEOPLES_DEEDS)
     if first_verb.word == second_verb.word:
         return two_deeds(dice)
     tense = dice.weighted({"past": 5.0, "future": 3.0, "present": 2.0})
@@ -54,9 +77,19 @@ def two_deeds(dice: Dice) -> Sentence:
     first = replace(first, frequency=None, topic=True)
     second = draw_clause(dice, second_verb, level, tense, subject=first.subject, richness=0.5)
     second = replace(second, time=None, companion=None, frequency=None)
+    if goes:
+        there = [p for p in second_verb.places if p.noun.word in _GOALS and p.group != "home"]
+        first, second = replace(first, place=dice.one(there)), replace(second, place=None)
+        if first.adverbial and first.adverbial.korean not in ("혼자", "다시", "일찍", "늦게"):
+            first = replace(first, adverbial=None)
+    elif not second_verb.flags & {"to", "into", "static"}:
+        second = replace(second, place=None)
+    if second_verb.stem in BRIEF and first.time and first.time.korean in LONG_TIMES:
+        first = replace(first, time=None)
     if second.object and first.object and second.object.noun.word == first.object.noun.word:
         return two_deeds(dice)
-    before = [g.subject_korean(first), *g.complements_korean(first), first_verb.stem + "고"]
+    linked = conjugate(first_verb.stem, "아/어서") if goes else first_verb.stem + "고"
+    before = [g.subject_korean(first), *g.complements_korean(first), linked]
     korean = " ".join([*before, *g.complements_korean(second), g.predicate_korean(second)])
     auxiliary, said = g.verb_group(first)
     _, second_said = g.verb_group(second)
@@ -81,9 +114,6 @@ def two_deeds(dice: Dice) -> Sentence:
 _REPEATABLE = [verb for verb in ORDINARY if "once" not in verb.flags]
 
 
-_LASTING = [v for v in ORDINARY if not v.flags & {"once", "state", "plain", "static"}]
-
-
 def contrast(dice: Dice) -> Sentence:
     """Jisu drank tea, but Minsu drank coffee. Jisu read a book, and Minsu slept."""
     level = dice.weighted(LEVELS)
@@ -99,28 +129,31 @@ def contrast(dice: Dice) -> Sentence:
         second = replace(
             second,
             mode=replace(second.mode, negation=draw_negation(dice, second_verb, tense)),
-            object=first.object,
-            recipient=first.recipient,
-            place=first.place,
+            object=None,
+            recipient=None,
+            place=None,
             time=None,
             adverbial=None,
         )
+        if first.object and first.object.noun.sense and not first.object.count:
+            second = replace(second, object=first.object)
         ending = "았/었지만" if tense == "past" else "지만"
     else:
-        same = dice.chance(0.75) and (first_verb.objects or len(first_verb.places) > 1)
-        other = first_verb if same else dice.one(_LASTING)
-        second = draw_clause(dice, other, level, tense, richness=0.45)
+        if not first_verb.objects and len(first_verb.places) < 2:
+            return contrast(dice)
+        second = draw_clause(dice, first_verb, level, tense, richness=0.45)
         second = replace(second, time=None)
-        if same and not first_verb.objects:
+        if not first_verb.objects:
             first = replace(first, place=dice.one(first_verb.places), companion=None)
             second = replace(second, place=dice.one(first_verb.places))
             if first.place == second.place:
                 return contrast(dice)
-        if same and first.object and second.object and first.object.noun == second.object.noun:
+        if first.object and second.object and first.object.noun == second.object.noun:
             return contrast(dice)
         ending = "았/었고" if tense == "past" else "고"
     second = replace(second, topic=True, frequency=None, companion=None)
-    if second.subject.noun.word == first.subject.noun.word:
+    words = {first.subject.noun.word, second.subject.noun.word}
+    if len(words) == 1 or words <= set(g.PRONOUNS) or words & CLASSES:
         return contrast(dice)
     if first.object and second.subject.noun.word == first.object.noun.word:
         return contrast(dice)
@@ -133,7 +166,12 @@ def contrast(dice: Dice) -> Sentence:
     before = [g.subject_korean(first), *g.complements_korean(first), predicate]
     korean = " ".join([*before, g.clause_korean(second)])
     conjunction = "but" if link == "지만" else "and"
-    english = f"{g.clause_english(first)}, {conjunction} {g.clause_english(second)}"
+    said = g.clause_english(second)
+    if link == "지만" and not second.object:
+        auxiliary, _ = g.verb_group(second)
+        said = g.phrase_english(second.subject, definite=True) + f" {auxiliary}"
+        said += "" if auxiliary == "cannot" else " not"
+    english = f"{g.clause_english(first)}, {conjunction} {said}"
     return finish(korean, english, False, Content().clause(first).clause(second))
 
 
@@ -161,9 +199,6 @@ _PURPOSES = [
 ]
 
 
-_GOING = [VERB_OF["가다"], VERB_OF["오다"]]
-
-
 def purpose(dice: Dice) -> Sentence:
     """Jisu went to the market to buy an apple."""
     level, verb = dice.weighted(LEVELS), dice.one(_PURPOSES)
@@ -176,6 +211,8 @@ def purpose(dice: Dice) -> Sentence:
         clause, subject=subject, place=dice.one(goals), adverbial=None, companion=None, topic=True
     )
     aim = Clause(subject, verb, object=draw_object(dice, verb) if verb.objects else None)
+    if aim.object and aim.object.noun.number == "my" and not is_speaker(subject):
+        aim = replace(aim, object=draw_name(dice, subject))
     if aim.object and aim.object.noun.word == subject.noun.word:
         return purpose(dice)
     time = [clause.time.korean] if clause.time else []
@@ -239,6 +276,21 @@ _TAKING = [verb for verb in TRANSITIVE if not verb.flags & {"likes", "gives"}]
 _QUALITIES = [adjective for adjective in PREDICATIVE if adjective.word not in FEELINGS]
 
 
+def _past_times(verb: Verb) -> list[Phrase]:
+    """Times that are past whenever they are said."""
+    return [time for time in times(verb, "past") if time.tenses == "p"]
+
+
+def _at_the_time(clause: Clause) -> Clause:
+    """The child who was running laughed: what goes on goes on at the time of the main verb."""
+    relative = clause.subject.relative
+    subject = clause.subject
+    if clause.mode.tense != "past" or not relative or relative.mode.tense != "progressive":
+        return clause
+    relative = replace(relative, mode=replace(relative.mode, tense="past progressive"))
+    return replace(clause, subject=replace(subject, relative=relative))
+
+
 def _with_relative(dice: Dice, noun: Noun) -> NounPhrase | None:
     """The noun with a clause: the book that Jisu bought yesterday, the child who is running."""
     verbs = _DONE_TO.get(noun.word)
@@ -250,7 +302,7 @@ def _with_relative(dice: Dice, noun: Noun) -> NounPhrase | None:
             Mode("past"),
             object=NounPhrase(noun),
             topic=False,
-            time=dice.one(TIMES["past"][:12]) if dice.chance(0.5) else None,
+            time=dice.one(_past_times(verb)) if dice.chance(0.5) else None,
             place=dice.one(verb.places) if verb.places and dice.chance(0.35) else None,
         )
         return NounPhrase(noun, relative=clause)
@@ -258,7 +310,7 @@ def _with_relative(dice: Dice, noun: Noun) -> NounPhrase | None:
     if not verbs:
         return None
     verb = dice.one(verbs)
-    tense = dice.one(("progressive", "past"))
+    tense = "progressive" if verb.english == "wear" else dice.one(("progressive", "past"))
     clause = Clause(
         NounPhrase(noun),
         verb,
@@ -268,7 +320,7 @@ def _with_relative(dice: Dice, noun: Noun) -> NounPhrase | None:
         place=dice.one(verb.places)
         if verb.places and (not verb.objects or verb.flags & {"to", "into"})
         else None,
-        time=dice.one(TIMES["past"][:12]) if tense == "past" and dice.chance(0.3) else None,
+        time=dice.one(_past_times(verb)) if tense == "past" and dice.chance(0.3) else None,
     )
     if clause.object and clause.object.noun.word == noun.word:
         return None
@@ -286,8 +338,8 @@ def relative_clause(dice: Dice) -> Sentence:
         if not phrase:
             return relative_clause(dice)
         mode = Mode(dice.one(("present", "present", "past")), level=level)
-        degree = dice.one(DEGREES) if dice.chance(0.4) else None
-        return say(dice, Clause(phrase, adjective, mode, degree=degree))
+        degree = draw_degree(dice, adjective) if dice.chance(0.4) else None
+        return say(dice, _at_the_time(Clause(phrase, adjective, mode, degree=degree)))
     if shape == "subject":
         verb = dice.one(ORDINARY)
         nouns = [noun for noun in verb.subjects if noun.number in _HEADS]
@@ -298,15 +350,22 @@ def relative_clause(dice: Dice) -> Sentence:
         if not phrase or (phrase.relative and phrase.relative.predicate is verb):
             return relative_clause(dice)
         clause = draw_clause(dice, verb, level, subject=phrase, richness=0.5)
-        return say(dice, replace(clause, topic=True, frequency=None, companion=None))
+        clause = replace(clause, topic=True, frequency=None, companion=None)
+        return say(dice, _at_the_time(clause))
     verb = dice.one(_TAKING)
     nouns = [noun for noun in verb.objects if noun.number in _HEADS]
     phrase = _with_relative(dice, dice.one(nouns)) if nouns else None
     if not phrase or not phrase.relative or phrase.relative.predicate is verb:
         return relative_clause(dice)
     subject = draw_subject(dice, verb.subjects, level)
-    if subject.noun.word in (phrase.noun.word, phrase.relative.subject.noun.word):
+    doer = phrase.relative.subject
+    if subject.noun.word in (phrase.noun.word, doer.noun.word):
+        return relative_clause(dice)
+    if doer.noun.number == "my" and not is_speaker(subject):
         return relative_clause(dice)
     mode = Mode(draw_tense(dice, verb), level=level)
     clause = Clause(subject, verb, mode, object=phrase)
+    if mode.tense == "past" and phrase.relative.mode.tense == "progressive":
+        relative = replace(phrase.relative, mode=Mode("past progressive"))
+        clause = replace(clause, object=replace(phrase, relative=relative))
     return say(dice, clause)

@@ -50,7 +50,7 @@ COMPARATIVES = {
     "narrow": "narrower",
 }
 DOUBLED_ADJECTIVES = {"big", "hot", "thin", "sad", "fat", "wet", "red"}
-LONG_COMPARATIVES = {"tired"}  # of one syllable, yet with "more"
+LONG_COMPARATIVES = {"sour", "tired"}  # of one syllable, yet with "more"
 
 
 def _is_vowel(letter: str) -> bool:

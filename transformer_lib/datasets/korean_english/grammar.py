@@ -43,7 +43,7 @@ ENGLISH_NUMBERS = [
     "nine",
     "ten",
 ]
-CONTAINERS = {"잔": "cup", "그릇": "bowl", "조각": "piece", "켤레": "pair", "벌": "pair"}
+CONTAINERS = {"잔": "cup", "그릇": "bowl", "조각": "piece", "켤레": "pair", "벌": "pair", "송이": "bunch"}
 OTHER_CONTAINERS = {"옷": "set"} | dict.fromkeys(
     ["물", "우유", "주스", "맥주", "콜라", "포도주"], "glass"
 )
@@ -56,6 +56,7 @@ PRONOUNS = {
     "너": Noun("너", "you", "pronoun", "pronoun", owner="your", word="너"),
     "누구": Noun("누구", "who", "pronoun", "pronoun", owner="their", word="누구"),
 }
+KNOWN_OBJECTS = ("잊", "기억하", "이해하", "설명하")  # their objects take "the"
 # Subject forms that no rule gives.
 SUBJECT_FORMS = {"저": "제가", "나": "내가", "너": "네가", "누구": "누가"}
 
@@ -83,6 +84,7 @@ class Mode:
     negation: str = ""  # 안, 지 않다, 못, 지 못하다
     level: str = "해요"  # 해요, 합니다, 해, 한다
     question: bool = False
+    request: bool = False  # to do it to what the listener knows: "the"
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +305,9 @@ def place_korean(place: Place, verb: Verb | Adjective) -> str:
     flags = verb.flags if isinstance(verb, Verb) else frozenset()
     if "into" in flags:
         return particle(place.noun.korean, "으로/로")
-    return place.noun.korean + ("에" if flags & {"to", "static", "lives"} else "에서")
+    if "around" in flags:
+        return particle(place.noun.korean, "을/를")
+    return place.noun.korean + ("에" if flags & {"to", "static", "at"} else "에서")
 
 
 def complements_korean(clause: Clause) -> list[str]:
@@ -327,9 +331,11 @@ def complements_korean(clause: Clause) -> list[str]:
     if clause.asked == "place" and isinstance(predicate, Verb):
         parts.append(
             "어디에"
-            if predicate.flags & {"to", "static"}
+            if predicate.flags & {"to", "static", "at"}
             else "어디로"
             if "into" in predicate.flags
+            else "어디를"
+            if "around" in predicate.flags
             else "어디에서"
         )
     elif clause.place and not isinstance(predicate, NounPhrase):
@@ -367,10 +373,12 @@ def relative_korean(clause: Clause, head: Noun) -> str:
     if clause.subject.noun is not head:
         subject = subject_korean(replace(clause, topic=False))
         parts = [subject, *parts]
-    ending = {"past": "(으)ㄴ", "progressive": "는", "future": "(으)ㄹ", "present": "는"}[
+    ending = {"past": "(으)ㄴ", "progressive": "는", "past progressive": "는", "future": "(으)ㄹ"}[
         clause.mode.tense
     ]
     assert isinstance(clause.predicate, Verb)
+    if clause.predicate.english == "wear":
+        ending = "(으)ㄴ"  # who has put it on: 모자를 쓴 아이
     return " ".join([*parts, conjugate(clause.predicate.stem, ending)])
 
 
@@ -417,6 +425,8 @@ def verb_group(clause: Clause) -> tuple[str, str]:
         return "will", denial + base
     if mode.tense == "progressive":
         return be(subject, past=False), denial + en.gerund(base)
+    if mode.tense == "past progressive":
+        return be(subject, past=True), denial + en.gerund(base)
     if base.startswith("be "):
         return be(subject, past), denial + base[3:]
     if mode.negation or (mode.question and clause.asked != "subject"):
@@ -433,7 +443,10 @@ def adjective_english(clause: Clause, adjective: Adjective) -> str:
 
 
 def place_english(place: Place, verb: Verb | Adjective | NounPhrase) -> str:
-    """At the place, or to it."""
+    """At the place, to it, from it or around it."""
+    for preposition in ("from", "around"):
+        if isinstance(verb, Verb) and preposition in verb.flags:
+            return f"{preposition} {_without_preposition(place)}"
     return place.to if isinstance(verb, Verb) and verb.flags & {"to", "into"} else place.at
 
 
@@ -469,7 +482,8 @@ def object_english(clause: Clause) -> str:
     assert isinstance(predicate, Verb)
     if phrase.noun.kind in ("body", "head") and not phrase.owner:
         return f"{clause.subject.noun.owner} {phrase.noun.english}"
-    return phrase_english(phrase, kind="likes" in predicate.flags)
+    known = clause.mode.request or predicate.stem in KNOWN_OBJECTS
+    return phrase_english(phrase, definite=known, kind="likes" in predicate.flags)
 
 
 def clause_english(clause: Clause) -> str:

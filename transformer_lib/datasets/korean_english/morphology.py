@@ -194,7 +194,7 @@ def conjugate(stem: str, ending: str) -> str:
     if ending.startswith("(으)"):
         shape, ending = _before_eu(stem), ending[3:]
         if ending[0] not in "ㄴㄹㅂ":
-            if final == "ㄹ" and ending[0] in "니시세":
+            if final == "ㄹ" and _split(ending[0])[0] in "ㄴㅅ":
                 shape = _with_final(shape, "")
             return shape + ending
         return _with_final(shape, ending[0]) + ending[1:]

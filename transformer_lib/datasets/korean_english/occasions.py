@@ -53,6 +53,8 @@ def weather_report(dice: Dice) -> Sentence:
     if place and korean_noun == "눈" and place.noun.korean in _WITHOUT_SNOW:
         place = None
     much = dice.chance(0.3) and not negation
+    if negation and time and time.tenses == "h":
+        time = None
     if not time and not place:
         return weather_report(dice)
     start = [*([time.korean] if time else []), *([place.noun.korean + "에"] if place else [])]
@@ -190,6 +192,8 @@ def consequence(dice: Dice) -> Sentence:
     subject = NounPhrase(dice.one(NAMES)) if dice.chance(0.7) else draw_subject(dice, NAMES, level)
     tense = "past"
     clause = draw_clause(dice, verb, level, tense, subject=subject, richness=0.6)
+    if feeling == "외롭다" and clause.object:
+        clause = replace(clause, object=draw_other(dice, subject))
     if feeling == "바쁘다":
         negation = dice.one(("못", "지 못하다"))
         clause = replace(clause, mode=replace(clause.mode, negation=negation), adverbial=None)
@@ -213,17 +217,41 @@ def consequence(dice: Dice) -> Sentence:
     return finish(korean, english, False, Content().clause(first).clause(clause))
 
 
+_WHATEVER_THE_WEATHER = [
+    verb
+    for verb in PEOPLES_DEEDS
+    if verb.stem
+    in [
+        "쉬",
+        "자",
+        "읽",
+        "보",
+        "듣",
+        "공부하",
+        "마시",
+        "먹",
+        "요리하",
+        "청소하",
+        "운전하",
+        "산책하",
+        "배우",
+        "만들",
+        "가르치",
+    ]
+]
+
+
 def condition(dice: Dice) -> Sentence:
     """If it snows, Jisu will stay at home and read a book."""
     level = dice.weighted(LEVELS)
     weather = dice.one(("비", "눈"))
     verb_english, noun = _WEATHER[weather]
-    verb = dice.one(PEOPLES_DEEDS)
+    verb = dice.one(_WHATEVER_THE_WEATHER)
     clause = draw_clause(dice, verb, level, dice.one(("future", "present")), richness=0.6)
     clause = replace(clause, time=None, frequency=None, topic=True)
     clause = vary(dice, clause) if clause.mode.tense == "future" else clause
     time = (
-        dice.one((None, *[t for t in lex.TIMES if t.tenses == "f"][:4]))
+        dice.one((None, *[t for t in lex.TIMES if t.tenses == "f"][:2]))
         if clause.mode.tense == "future"
         else None
     )

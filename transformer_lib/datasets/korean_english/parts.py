@@ -8,7 +8,7 @@ from transformer_lib.datasets.korean_english import lexicon as lex
 from transformer_lib.datasets.korean_english.content import Content, Sentence, finish
 from transformer_lib.datasets.korean_english.dice import Dice
 from transformer_lib.datasets.korean_english.grammar import Clause, Mode, NounPhrase
-from transformer_lib.datasets.korean_english.lexicon import Adjective, Noun, Phrase, Verb
+from transformer_lib.datasets.korean_english.lexicon import Adjective, Noun, Phrase, Place, Verb
 
 LEVELS = {"해요": 5.0, "합니다": 2.0, "해": 1.5, "한다": 1.5}
 
@@ -74,7 +74,7 @@ ORDINARY = [verb for verb in lex.VERBS if "feels" not in verb.flags]
 TRANSITIVE = [verb for verb in ORDINARY if verb.objects]
 
 
-FEELINGS = ("바쁘다", "피곤하다", "행복하다", "슬프다", "배고프다", "외롭다", "조심스럽다")
+FEELINGS = ("바쁘다", "피곤하다", "행복하다", "슬프다", "배고프다", "외롭다")
 
 
 def adjective_for(dice: Dice, noun: Noun) -> Adjective | None:
@@ -135,6 +135,183 @@ def draw_described(
     return phrase
 
 
+# Deeds of a moment, and what takes months or years.
+BRIEF = frozenset(
+    [
+        "먹",
+        "마시",
+        "씻",
+        "깎",
+        "썰",
+        "까",
+        "줍",
+        "벗",
+        "열",
+        "닫",
+        "닦",
+        "찢",
+        "감",
+        "뜨",
+        "비비",
+        "만지",
+        "가리",
+        "주무르",
+        "밟",
+        "안",
+        "부르",
+        "앉",
+        "걷",
+        "건너",
+        "달리",
+        "뛰어가",
+        "걸어가",
+        "울",
+        "웃",
+        "자",
+        "쉬",
+        "날",
+        "헤엄치",
+        "멈추",
+        "지나가",
+        "듣",
+        "입",
+        "신",
+        "쓸",
+        "치우",
+        "굽",
+        "삶",
+        "끓이",
+        "기다리",
+        "쫓",
+        "식",
+        "녹",
+        "숨",
+        "사과하",
+        "춤추",
+        "노래하",
+        "산책하",
+        "따",
+        "요리하",
+        "주문하",
+        "찍",
+        "켜",
+        "넘어지",
+    ]
+)
+LENGTHY = frozenset(["살", "기르", "이사하", "배우"])
+LONG_TIMES = frozenset(
+    [
+        "지난주에",
+        "지난달에",
+        "작년에",
+        "지난 여름에",
+        "다음 주에",
+        "다음 달에",
+        "내년에",
+        "여름마다",
+    ]
+)
+SHORT_TIMES = ("시에", "요일에", "방금", "한 시간 전에")
+MISHAPS = ("잊", "잃어버리", "다치", "넘어지", "썩", "무너지")  # nobody says that they will happen
+USED_UP = frozenset(["버리", "찢", "사", "팔", "먹", "마시", "깎", "썰", "까"])
+
+
+def times(verb: Verb, tense: str) -> list[Phrase]:
+    """The times at which this may happen."""
+    found = TIMES[tense]
+    if verb.stem in BRIEF:
+        return [time for time in found if time.korean not in LONG_TIMES]
+    if verb.stem in LENGTHY:
+        return [time for time in found if not time.korean.endswith(SHORT_TIMES)]
+    return found
+
+
+# 너무 is said of what can be too much.
+EXCESSIVE = frozenset(
+    [
+        "비싸",
+        "크",
+        "작",
+        "무겁",
+        "느리",
+        "맵",
+        "짜",
+        "싱겁",
+        "시",
+        "뜨겁",
+        "차갑",
+        "딱딱하",
+        "지루하",
+        "어렵",
+        "시끄럽",
+        "어둡",
+        "좁",
+        "길",
+        "짧",
+        "춥",
+        "덥",
+        "바쁘",
+        "피곤하",
+    ]
+)
+
+
+def draw_degree(dice: Dice, adjective: Adjective) -> Phrase:
+    """Very, really, a little; too, of what can be too much."""
+    choices = [d for d in DEGREES if d.korean != "너무" or adjective.stem in EXCESSIVE]
+    return dice.one(choices)
+
+
+def _carries(place: Place, adverbial: Phrase) -> bool:
+    """Tell whether this means of transport goes to the place."""
+    means = adverbial.korean
+    if means not in ("버스로", "기차로", "지하철로", "비행기로", "택시로", "자전거로"):
+        return True
+    name, group = place.noun.korean, place.group
+    if means == "비행기로":
+        return group in ("city", "country")
+    if means in ("기차로", "버스로") and name in ("서울", "부산", "경주", "시골"):
+        return True
+    return means != "기차로" and (
+        name == "집"
+        or (
+            group in ("school", "shop", "park", "work", "show", "station", "eatery")
+            and name not in ("교실", "운동장")
+        )
+    )
+
+
+def is_speaker(phrase: NounPhrase) -> bool:
+    """Tell whether it is I or we, or kin of mine: then 어머니 is my mother."""
+    return phrase.noun.owner in ("my", "our") or phrase.noun.number == "my"
+
+
+def _own(dice: Dice, phrase: NounPhrase, subject: NounPhrase) -> NounPhrase:
+    """Keep kin away from third persons, whose own kin they would be."""
+    owner = phrase.owner
+    if phrase.noun.number == "my" and not is_speaker(subject):
+        return draw_name(dice, subject)
+    if owner and (owner.word == subject.noun.word or owner.number == "my"):
+        return replace(phrase, owner=draw_name(dice, subject).noun)
+    return phrase
+
+
+def draw_name(dice: Dice, *taken: NounPhrase | None) -> NounPhrase:
+    """Someone else, by name."""
+    words = {phrase.noun.word for phrase in taken if phrase}
+    return NounPhrase(dice.one([noun for noun in NAMES if noun.word not in words]))
+
+
+def without_count(phrase: NounPhrase | None) -> NounPhrase | None:
+    """The noun phrase without its number: "did not buy two" would be ambiguous."""
+    return replace(phrase, count=0) if phrase else None
+
+
+UNCOUNTED = ("입", "신", "쓰", "벗", "잃어버리", "찾", "줍", "발견하")  # one thing at a time
+COOKED = ("끓이", "요리하", "삶", "만들", "굽")
+TEMPERATURES = ("뜨겁다", "따뜻하다", "차갑다")
+
+
 def draw_object(dice: Dice, verb: Verb) -> NounPhrase:
     """Draw an object of the verb."""
     noun = dice.one(verb.objects)
@@ -147,12 +324,19 @@ def draw_object(dice: Dice, verb: Verb) -> NounPhrase:
         return replace(phrase, determiner="", plural=False)
     if noun.kind == "house" or noun.kind == "city":
         return NounPhrase(noun)
-    return draw_described(dice, noun)
+    phrase = draw_described(dice, noun)
+    if verb.stem in UNCOUNTED:
+        phrase = replace(phrase, count=0)
+    if verb.stem in COOKED and phrase.adjective and phrase.adjective.word in TEMPERATURES:
+        phrase = replace(phrase, adjective=None)
+    return replace(phrase, count=0) if verb.stem == "끓이" else phrase
 
 
 def draw_other(dice: Dice, *taken: NounPhrase | None) -> NounPhrase:
     """Someone else."""
     words = {phrase.noun.word for phrase in taken if phrase}
+    if taken and taken[0] and not is_speaker(taken[0]):
+        return draw_name(dice, *taken)
     while True:
         noun = dice.one(dice.one((NAMES, NAMES, KIN)))
         if noun.word not in words:
@@ -161,6 +345,8 @@ def draw_other(dice: Dice, *taken: NounPhrase | None) -> NounPhrase:
 
 def draw_tense(dice: Dice, verb: Verb) -> str:
     """Draw a tense that the verb can have."""
+    if verb.stem in MISHAPS:
+        return "past"
     if "once" in verb.flags:
         return dice.weighted({"past": 7.0, "future": 3.0})
     if "state" in verb.flags:
@@ -198,6 +384,11 @@ def draw_clause(
         clause = replace(clause, object=draw_object(dice, verb))
         if clause.object and clause.object.noun.word == subject.noun.word:
             return draw_clause(dice, verb, level, tense, None, question, richness)
+        assert clause.object
+        thing = _own(dice, clause.object, subject)
+        if tense == "present" and verb.stem in USED_UP:
+            thing = replace(thing, determiner="", count=0)
+        clause = replace(clause, object=thing)
     if "gives" in verb.flags:
         clause = replace(clause, recipient=draw_other(dice, subject))
     if verb.places and dice.chance(0.45 * richness if verb.objects else 0.75):
@@ -205,11 +396,14 @@ def draw_clause(
     if not clause.place and verb.flags & {"to", "into", "static"}:
         clause = replace(clause, place=dice.one(verb.places))
     if "state" not in verb.flags and dice.chance(0.55 * richness):
-        clause = replace(clause, time=dice.one(TIMES[tense]))
+        clause = replace(clause, time=dice.one(times(verb, tense)))
     elif tense == "present" and "state" not in verb.flags and dice.chance(0.5):
         clause = replace(clause, frequency=dice.one(FREQUENCIES))
     if verb.adverbials and dice.chance(0.3 * richness):
         clause = replace(clause, adverbial=dice.one(verb.adverbials))
+    goes = verb.flags & {"to", "into", "static"}
+    if goes and clause.place and clause.adverbial and not _carries(clause.place, clause.adverbial):
+        clause = replace(clause, adverbial=None)
     person = subject.noun.kind in PERSONS or subject.noun.number == "pronoun"
     social = "joint" in verb.flags and person and not clause.recipient
     alone = clause.adverbial and clause.adverbial.korean == "혼자"
@@ -238,16 +432,29 @@ def vary(dice: Dice, clause: Clause) -> Clause:
         clause = replace(
             clause, mode=replace(mode, modal=modal, negation="없다" if deny else ""), frequency=None
         )
+        if deny:
+            clause = denied(clause)
         if mode.tense == "present":
             future = dice.chance(0.5) and modal != "can"
-            clause = replace(clause, time=dice.one(TIMES["future"]) if future else None)
+            clause = replace(clause, time=dice.one(times(verb, "future")) if future else None)
         return clause
-    if not mode.question and dice.chance(0.15):
+    counted = clause.object and clause.object.noun.sense and clause.object.count
+    if not mode.question and not counted and dice.chance(0.15):
         negation = draw_negation(dice, verb, mode.tense)
         clause = replace(
             clause, mode=replace(mode, negation=negation), frequency=None, adverbial=None
         )
+        return denied(clause)
     return clause
+
+
+def denied(clause: Clause) -> Clause:
+    """A clause with a negative, without what would make it ambiguous: numbers and "every day"."""
+    time = None if clause.time and clause.time.tenses == "h" else clause.time
+    thing = clause.object
+    if thing and not thing.noun.sense:
+        thing = without_count(thing)
+    return replace(clause, time=time, object=thing, subject=replace(clause.subject, count=0))
 
 
 def say(dice: Dice, clause: Clause) -> Sentence:
@@ -262,7 +469,10 @@ def say(dice: Dice, clause: Clause) -> Sentence:
     )
 
 
-PREDICATIVE = [adjective for adjective in lex.ADJECTIVES if adjective.word != "낡다"]
+ATTRIBUTIVE = ("낡다", "새롭다")  # only before a noun
+
+
+PREDICATIVE = [adjective for adjective in lex.ADJECTIVES if adjective.word not in ATTRIBUTIVE]
 
 
 DEEDS = [verb for verb in ORDINARY if "deed" in verb.flags]

@@ -83,7 +83,8 @@ def shop_name(dice: Dice) -> Sentence:
     content.pair(origin.word, food)
     content.words[head] = None
     korean = f"{origin.korean} {food} {head}"
-    english = f"{origin.adjective or origin.english} {food_english} {head_english}"
+    adjective = origin.english if food == "여행" else origin.adjective or origin.english
+    english = f"{adjective} {food_english} {head_english}"
     if head not in ("요리책", "안내서") and dice.chance(0.45):
         city = dice.one([p for p in lex.PLACES if p.group == "city"])
         content.noun(city.noun)
@@ -96,10 +97,18 @@ def shop_name(dice: Dice) -> Sentence:
     return content.sentence(korean, english)
 
 
+# 인도 통화 is also the currency of India; nobody parks on stairs.
+_UNFIT = {("인도", "판매"), ("인도", "통화")} | {
+    (indoors, action) for indoors in ("계단", "복도") for action in ("주행", "주차", "정차")
+}
+
+
 def sign(dice: Dice) -> Sentence:
     """No riding on the sidewalk."""
     place = dice.one(_SIGN_PLACES[-2:]) if dice.chance(0.12) else dice.one(_SIGN_PLACES)
     action, action_english = dice.one(_SIGNS[place.group])
+    if (place.noun.korean, action) in _UNFIT:
+        return sign(dice)
     allowed = action not in ("흡연", "음주", "주행") and dice.chance(0.3)
     time = dice.one(list(_SIGN_TIMES)) if dice.chance(0.4) else ""
     korean = " ".join(

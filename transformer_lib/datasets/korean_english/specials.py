@@ -74,8 +74,7 @@ _RANGE_VERBS = [VERB_OF["걷다:walk"], VERB_OF["달리다"], VERB_OF["뛰어가
 _ENDS = [
     p
     for p in lex.PLACES
-    if p.group in ("home", "school", "shop", "park", "work", "station", "show")
-    and p.noun.korean not in ("부엌", "거실", "방", "마당")
+    if p.group in ("school", "shop", "park", "work", "station", "show") and p.noun.korean != "교실"
 ]
 
 

@@ -13,9 +13,9 @@ from transformer_lib.datasets.korean_english.lexicon import Adjective, Noun, Ver
 from transformer_lib.datasets.korean_english.morphology import conjugate, particle
 from transformer_lib.datasets.korean_english.parts import (
     ADJECTIVES_OF,
+    ATTRIBUTIVE,
     COUNTS,
     DEEDS,
-    DEGREES,
     FEELINGS,
     KIN,
     LEVELS,
@@ -28,9 +28,11 @@ from transformer_lib.datasets.korean_english.parts import (
     WORKERS,
     adjective_for,
     draw_clause,
+    draw_degree,
     draw_subject,
     say,
     vary,
+    without_count,
 )
 
 
@@ -64,7 +66,7 @@ _THINGS = [noun for noun in _THINGS if noun.word in _VERBS_WITH]
 def about_a_thing(dice: Dice) -> Sentence:
     """Jisu ate a kiwi: the noun is drawn first, so that none is rare."""
     noun, level = dice.one(_THINGS), dice.weighted(LEVELS)
-    adjectives = [a for a in ADJECTIVES_OF.get(noun.word, ()) if a.word != "낡다"]
+    adjectives = [a for a in ADJECTIVES_OF.get(noun.word, ()) if a.word not in ATTRIBUTIVE]
     if adjectives and dice.chance(0.3):
         return describe(dice, dice.one(adjectives), [noun])
     verb, role = dice.one(_VERBS_WITH[noun.word])
@@ -85,11 +87,19 @@ def open_question(dice: Dice) -> Sentence:
         clause = replace(clause, subject=NounPhrase(g.PRONOUNS["누구"]), topic=False)
     elif asked == "object":
         things = {noun.kind for noun in verb.objects}
-        if things & {*PERSONS, "body", "head", "city", "path", "period", "school"}:
+        if ":" in verb.word or things & {
+            *PERSONS,
+            "body",
+            "head",
+            "city",
+            "path",
+            "period",
+            "school",
+        }:
             return yes_no_question(dice)
         clause = replace(clause, object=None)
     elif asked == "place":
-        if not verb.places:
+        if not verb.places or "from" in verb.flags:
             return yes_no_question(dice)
         clause = replace(clause, place=None)
     else:
@@ -112,31 +122,41 @@ def description(dice: Dice) -> Sentence:
     return describe(dice, adjective, adjective.nouns)
 
 
+CLASSES = {"꽃", "나무", "새"}  # never against one of their members
+
+
 def describe(dice: Dice, adjective: Adjective, nouns: Sequence[Noun]) -> Sentence:
     """Say of one of the nouns that it is so, or more so than another."""
     level, question = dice.weighted(LEVELS), dice.chance(0.12)
     subject = draw_subject(dice, nouns, level, question)
     if subject.adjective:
         subject = replace(subject, adjective=None)
+    if subject.count and not subject.determiner:
+        subject = replace(subject, determiner=dice.one(("이", "그")))
     mode = Mode(dice.weighted({"present": 6.5, "past": 3.5}), level=level, question=question)
-    clause = Clause(subject, adjective, mode, topic=dice.chance(0.6))
+    topic = dice.chance(0.6)
+    if adjective.word in FEELINGS and subject.noun.number == "pronoun":
+        topic = True
+    clause = Clause(subject, adjective, mode, topic=topic)
     if not question and dice.chance(0.15):
         short = len(adjective.stem) <= 2 and not adjective.word.endswith(("롭다", "있다"))
         negation = dice.one(("안", "지 않다") if short else ("지 않다",))
-        return say(dice, replace(clause, mode=replace(mode, negation=negation)))
+        subject = replace(subject, count=0)
+        return say(dice, replace(clause, subject=subject, mode=replace(mode, negation=negation)))
     others = [
         noun
         for noun in adjective.nouns
         if noun.word != subject.noun.word
         and noun.kind == subject.noun.kind
         and noun.number == subject.noun.number
+        and not {noun.word, subject.noun.word} & CLASSES
     ]
     if others and adjective.word not in FEELINGS and dice.chance(0.25):
         plain = subject.noun.kind not in PERSONS or subject.noun.number == "count"
         if plain:
             return say(dice, replace(clause, standard=NounPhrase(dice.one(others))))
     if dice.chance(0.5):
-        clause = replace(clause, degree=dice.one(DEGREES))
+        clause = replace(clause, degree=draw_degree(dice, adjective))
     return say(dice, clause)
 
 
@@ -275,19 +295,35 @@ _HONORIFIC = {"먹": "들", "자": "주무시"}
 _HASTE = ("갑자기", "늦게", "오래", "높이")
 
 
+_UNASKED = ("울다:cry", "웃다", "배우다", "밟다")
+
+
+# What these are done to need not be known before.
+_NEW_OBJECTS = ("사다", "주문하다", "심다", "쓰다:write", "먹다", "부르다:sing")
+
+
 def request(dice: Dice) -> Sentence:
     """Please eat the apple slowly. Please do not run in the hallway. Let's go home."""
     verb, level = dice.one(DEEDS), dice.weighted(LEVELS)
     you = NounPhrase(g.PRONOUNS["너"])
     clause = draw_clause(dice, verb, level, "future", subject=you, richness=0.8)
-    clause = replace(clause, companion=None)
+    known = verb.word not in _NEW_OBJECTS
+    clause = replace(clause, companion=None, mode=replace(clause.mode, request=known))
     if clause.adverbial and clause.adverbial.korean in _HASTE:
         clause = replace(clause, adverbial=None)
     if clause.time and clause.time.tenses == "p":
         clause = replace(clause, time=None)
     form = dice.weighted({"ask": 4.0, "forbid": 4.0, "propose": 2.0, "favour": 2.0})
+    if form != "forbid" and verb.word in _UNASKED:
+        return request(dice)
+    if verb.word == "찾다" and form != "favour":
+        form = "ask"  # 찾지 마 and 찾자 would say "look for"
+    if form == "favour" and verb.stem.endswith("주"):
+        form = "ask"
+    if form == "propose" and clause.adverbial and clause.adverbial.korean == "혼자":
+        clause = replace(clause, adverbial=None)
     if form == "forbid":
-        clause = replace(clause, time=None)
+        clause = replace(clause, time=None, object=without_count(clause.object))
     body = clause.object and clause.object.noun.kind in ("body", "head")
     if form == "propose" and body:
         form = "ask"
@@ -305,7 +341,7 @@ def request(dice: Dice) -> Sentence:
     elif form == "forbid":
         said = f"{stem}지 {_FORBID[level]}"
     elif form == "favour":
-        said = conjugate(stem, "아/어 주")
+        said = conjugate(stem, "아/어주" if stem == "돕" else "아/어 주")
         level = "해요" if level == "한다" else level
         said = said[:-1] + {"해요": "주세요", "합니다": "주십시오", "해": "줘"}[level]
     else:
