@@ -3,6 +3,7 @@
 What needs a browser stands in `tests/browser/`.
 """
 
+import io
 import json
 import os
 import re
@@ -10,8 +11,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stdout
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import nbformat
@@ -134,13 +138,30 @@ def test_pictures_are_what_the_script_draws():
     assert drawn.returncode == 0, drawn.stdout + drawn.stderr
 
 
-def test_the_code_on_the_landing_page_gives_what_its_comment_says():
+def test_the_code_on_the_landing_page_gives_what_its_comments_say():
     text = (BOOK / "index.md").read_text(encoding="utf-8")
-    code, expected = re.search(r"```python\n(.+?)\n# (torch.+?)\n```", text, re.S).groups()
-    *statements, last = code.splitlines()
+    (code,) = re.findall(r"```python\n(.+?)\n```", text, re.S)
     names: dict[str, object] = {}
-    exec("\n".join(statements), names)
-    assert repr(eval(last, names)) == expected
+    promised = 0
+    for line, following in pairwise([*code.splitlines(), ""]):
+        if following.startswith("# "):
+            assert repr(eval(line, names)) == following.removeprefix("# ")
+            promised += 1
+        elif not line.startswith("# "):
+            exec(line, names)
+    assert promised == 2
+
+
+def test_the_code_of_the_readme_gives_what_its_comments_say():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.+?)\n```", text, re.S)
+    output = io.StringIO()
+    names: dict[str, Any] = {}
+    with redirect_stdout(output):
+        exec(code, names)
+    assert output.getvalue().splitlines() == re.findall(r"^print\(.+\)  # (.+)$", code, re.M)
+    assert sum(p.numel() for p in names["model"].parameters()) == 63_082_496
+    assert tuple(names["logits"].shape) == (2, 9, 37000)
 
 
 def test_mathjax_comes_with_its_fonts_and_licence():

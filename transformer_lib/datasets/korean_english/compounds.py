@@ -16,6 +16,7 @@ from transformer_lib.datasets.korean_english.parts import (
     KIN,
     LEVELS,
     LONG_TIMES,
+    MISHAPS,
     NAMES,
     ORDINARY,
     PASSING,
@@ -26,13 +27,13 @@ from transformer_lib.datasets.korean_english.parts import (
     VERB_OF,
     draw_clause,
     draw_degree,
-    draw_described,
     draw_name,
     draw_negation,
     draw_object,
     draw_subject,
     draw_tense,
     is_speaker,
+    own,
     say,
     times,
 )
@@ -71,7 +72,8 @@ def two_deeds(dice: Dice) -> Sentence:
     if first_verb.word == second_verb.word:
         return two_deeds(dice)
     tense = dice.weighted({"past": 5.0, "future": 3.0, "present": 2.0})
-    if "once" in first_verb.flags | second_verb.flags and tense == "present":
+    luck = {first_verb.stem, second_verb.stem} & set(MISHAPS)
+    if luck or ("once" in first_verb.flags | second_verb.flags and tense == "present"):
         tense = "past"
     first = draw_clause(dice, first_verb, level, tense, richness=0.5)
     first = replace(first, frequency=None, topic=True)
@@ -315,7 +317,7 @@ def _with_relative(dice: Dice, noun: Noun) -> NounPhrase | None:
         NounPhrase(noun),
         verb,
         Mode(tense),
-        object=draw_described(dice, dice.one(verb.objects)) if verb.objects else None,
+        object=own(dice, draw_object(dice, verb), NounPhrase(noun)) if verb.objects else None,
         topic=False,
         place=dice.one(verb.places)
         if verb.places and (not verb.objects or verb.flags & {"to", "into"})
@@ -325,6 +327,14 @@ def _with_relative(dice: Dice, noun: Noun) -> NounPhrase | None:
     if clause.object and clause.object.noun.word == noun.word:
         return None
     return NounPhrase(noun, relative=clause)
+
+
+# What has been eaten is sweet no more, and cannot be sold.
+_GONE = [
+    verb
+    for verb in TRANSITIVE
+    if verb.stem in ("먹", "마시", "버리", "팔", "찢", "잃어버리") and "once" not in verb.flags
+]
 
 
 def relative_clause(dice: Dice) -> Sentence:
@@ -338,6 +348,8 @@ def relative_clause(dice: Dice) -> Sentence:
         if not phrase:
             return relative_clause(dice)
         mode = Mode(dice.one(("present", "present", "past")), level=level)
+        if phrase.relative and phrase.relative.predicate in _GONE:
+            mode = replace(mode, tense="past")
         degree = draw_degree(dice, adjective) if dice.chance(0.4) else None
         return say(dice, _at_the_time(Clause(phrase, adjective, mode, degree=degree)))
     if shape == "subject":
@@ -359,6 +371,8 @@ def relative_clause(dice: Dice) -> Sentence:
         return relative_clause(dice)
     subject = draw_subject(dice, verb.subjects, level)
     doer = phrase.relative.subject
+    if phrase.relative.predicate in _GONE:
+        return relative_clause(dice)
     if subject.noun.word in (phrase.noun.word, doer.noun.word):
         return relative_clause(dice)
     if doer.noun.number == "my" and not is_speaker(subject):

@@ -24,6 +24,7 @@ PLURALS = {
     "deer": "deer",
     "bookshelf": "bookshelves",
     "scarf": "scarves",
+    "stomach": "stomachs",
 }
 _PAST_FORMS = """
     be/was become/became begin/began bite/bit blow/blew break/broke bring/brought

@@ -43,7 +43,14 @@ ENGLISH_NUMBERS = [
     "nine",
     "ten",
 ]
-CONTAINERS = {"잔": "cup", "그릇": "bowl", "조각": "piece", "켤레": "pair", "벌": "pair", "송이": "bunch"}
+CONTAINERS = {
+    "잔": "cup",
+    "그릇": "bowl",
+    "조각": "piece",
+    "켤레": "pair",
+    "벌": "pair",
+    "송이": "bunch",
+}
 OTHER_CONTAINERS = {"옷": "set"} | dict.fromkeys(
     ["물", "우유", "주스", "맥주", "콜라", "포도주"], "glass"
 )
@@ -84,7 +91,7 @@ class Mode:
     negation: str = ""  # 안, 지 않다, 못, 지 못하다
     level: str = "해요"  # 해요, 합니다, 해, 한다
     question: bool = False
-    request: bool = False  # to do it to what the listener knows: "the"
+    request: bool = False  # asks for something: "wash the apple"
 
 
 @dataclass(frozen=True, slots=True)
@@ -481,7 +488,10 @@ def object_english(clause: Clause) -> str:
     assert phrase is not None
     assert isinstance(predicate, Verb)
     if phrase.noun.kind in ("body", "head") and not phrase.owner:
-        return f"{clause.subject.noun.owner} {phrase.noun.english}"
+        several = clause.subject.plural or clause.subject.count > 1
+        owner = "their" if several else clause.subject.noun.owner
+        many = phrase.noun.number == "single" and is_plural(clause.subject)
+        return f"{owner} {en.plural(phrase.noun.english) if many else phrase.noun.english}"
     known = clause.mode.request or predicate.stem in KNOWN_OBJECTS
     return phrase_english(phrase, definite=known, kind="likes" in predicate.flags)
 

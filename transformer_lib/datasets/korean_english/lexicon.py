@@ -115,9 +115,12 @@ def _entries(cell: str) -> list[tuple[str, str]]:
     return [(korean.replace("_", " "), english) for korean, _, english in pairs]
 
 
+OWNERS = {"남자": "his", "소년": "his", "여자": "her", "소녀": "her"}
+
+
 def _nouns() -> list[Noun]:
     nouns = [
-        Noun(korean, english, kind, number, counter, word=korean)
+        Noun(korean, english, kind, number, counter, OWNERS.get(korean, "their"), korean)
         for kind, number, counter, cell in _rows("nouns")
         for korean, english in _entries(cell)
     ]

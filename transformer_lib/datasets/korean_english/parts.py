@@ -211,8 +211,9 @@ LONG_TIMES = frozenset(
         "여름마다",
     ]
 )
-SHORT_TIMES = ("시에", "요일에", "방금", "한 시간 전에")
-MISHAPS = ("잊", "잃어버리", "다치", "넘어지", "썩", "무너지")  # nobody says that they will happen
+SHORT_TIMES = ("시에", "요일에", "방금", "한 시간 전에", "점심시간에")
+# Nobody says beforehand that these will happen.
+MISHAPS = ("잊", "잃어버리", "다치", "넘어지", "썩", "무너지", "발견하", "찾")
 USED_UP = frozenset(["버리", "찢", "사", "팔", "먹", "마시", "깎", "썰", "까"])
 
 
@@ -221,7 +222,7 @@ def times(verb: Verb, tense: str) -> list[Phrase]:
     found = TIMES[tense]
     if verb.stem in BRIEF:
         return [time for time in found if time.korean not in LONG_TIMES]
-    if verb.stem in LENGTHY:
+    if verb.stem in LENGTHY or verb.english == "spend":
         return [time for time in found if not time.korean.endswith(SHORT_TIMES)]
     return found
 
@@ -286,7 +287,7 @@ def is_speaker(phrase: NounPhrase) -> bool:
     return phrase.noun.owner in ("my", "our") or phrase.noun.number == "my"
 
 
-def _own(dice: Dice, phrase: NounPhrase, subject: NounPhrase) -> NounPhrase:
+def own(dice: Dice, phrase: NounPhrase, subject: NounPhrase) -> NounPhrase:
     """Keep kin away from third persons, whose own kin they would be."""
     owner = phrase.owner
     if phrase.noun.number == "my" and not is_speaker(subject):
@@ -307,7 +308,7 @@ def without_count(phrase: NounPhrase | None) -> NounPhrase | None:
     return replace(phrase, count=0) if phrase else None
 
 
-UNCOUNTED = ("입", "신", "쓰", "벗", "잃어버리", "찾", "줍", "발견하")  # one thing at a time
+UNCOUNTED = ("입", "신", "쓰", "벗", "잃어버리", "찾", "줍", "발견하", "타")  # one thing at a time
 COOKED = ("끓이", "요리하", "삶", "만들", "굽")
 TEMPERATURES = ("뜨겁다", "따뜻하다", "차갑다")
 
@@ -385,7 +386,7 @@ def draw_clause(
         if clause.object and clause.object.noun.word == subject.noun.word:
             return draw_clause(dice, verb, level, tense, None, question, richness)
         assert clause.object
-        thing = _own(dice, clause.object, subject)
+        thing = own(dice, clause.object, subject)
         if tense == "present" and verb.stem in USED_UP:
             thing = replace(thing, determiner="", count=0)
         clause = replace(clause, object=thing)
