@@ -3,6 +3,7 @@
 import hashlib
 import os
 import pickle
+import re
 import subprocess
 import sys
 import unicodedata
@@ -22,7 +23,6 @@ from transformer_lib.datasets.korean_english import (
     generate,
     majority_accuracy,
     majority_senses,
-    nearest_translations,
     sense_accuracy,
     splits,
 )
@@ -42,9 +42,10 @@ from transformer_lib.datasets.korean_english.morphology import (
     has_final,
     particle,
 )
+from transformer_lib.translation import nearest_neighbours
 
 ROOT = Path(korean_english.__file__).parents[3]
-FIRST_THOUSAND = "c1582873040cafde79a6b9d3e3e0f7c7c5684994420870464109b7c757c3e1d5"
+FIRST_THOUSAND = "1025536e166ffc7145df6fac7bb3cf789eec6a9eaa3056d244a7119fe2a8769f"
 SENSES = [(homonym, sense) for homonym, senses in HOMONYMS.items() for sense in senses]
 HANGUL = st.characters(min_codepoint=0xAC00, max_codepoint=0xD7A3)
 
@@ -82,7 +83,7 @@ def others():
 
 @pytest.fixture(scope="module")
 def corpus():
-    return in_a_new_process("splits(train=20_000, test=400)")
+    return in_a_new_process("splits(train=40_000, test=400)")
 
 
 @pytest.fixture(scope="module")
@@ -225,6 +226,14 @@ def test_conjugation_by_hand(row):
         ("살", "(으)세요", "사세요"),
         ("읽", "(으)세요", "읽으세요"),
         ("걷", "(으)십시오", "걸으십시오"),
+        ("팔", "(으)십시오", "파십시오"),
+        ("만들", "(으)십시오", "만드십시오"),
+        ("열", "(으)십시오", "여십시오"),
+        ("들", "(으)십시오", "드십시오"),
+        ("살", "(으)십시오", "사십시오"),
+        ("쓸", "(으)시", "쓰시"),
+        ("먹", "(으)십시오", "먹으십시오"),
+        ("돕", "아/어주십시오", "도와주십시오"),
         ("돕", "(으)ㄹ", "도울"),
         ("살", "(으)ㄹ", "살"),
         ("놀", "(으)러", "놀러"),
@@ -282,6 +291,10 @@ def test_every_stem_keeps_the_harmony_of_its_vowels(stem):
         (third_person, "eat eats, wash washes, carry carries, play plays, go goes, have has"),
         (past, "eat ate, wash washed, carry carried, play played, stop stopped, bake baked"),
         (past, "sink sank, tear tore, forget forgot, open opened, travel traveled"),
+        (past, "freeze froze, step stepped, rub rubbed, hug hugged, lose lost"),
+        (gerund, "forget forgetting, step stepping, rub rubbing, stop stopping, hug hugging"),
+        (comparative, "narrow narrower, quiet quieter, sour more sour, noisy noisier"),
+        (plural, "stomach stomachs, church churches, person people"),
         (gerund, "eat eating, bake baking, run running, lie lying, see seeing, open opening"),
         (comparative, "big bigger, busy busier, cute cuter, careful more careful, red redder"),
         (article, "apple an apple, pear a pear, hour an hour, university a university"),
@@ -347,6 +360,49 @@ def test_sentences_look_like_sentences(many):
             assert english[-1] == korean[-1]
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "[가-힣]*[팔들열살울놀쓸썰]십시오",
+        "도와 주",
+        "줘 주",
+        "공원에서 [^ ]+를 (주차|심)",
+        "(서울|파리|일본|시골)에서 여행",
+        "인도 (야간 |주말 |평일 )?(판매|통화) ",
+        "젊은 노인",
+        "(신발|구두|장화|운동화|양말)을? 신는 [^ ]+[은는이가] ",
+    ],
+)
+def test_what_a_native_reader_struck_out_stays_out(many, wrong):
+    found = [sentence for sentence in many[:60_000] if re.search(wrong, sentence.korean)]
+    assert not found
+
+
+@pytest.mark.parametrize(
+    ("korean", "english"),
+    [
+        ("출발", r"depart.*\b(in|at|on) (Busan|London|New York|Tokyo)"),
+        ("열심히", r"\bhard\b"),
+        ("빌", "borrow.* in the library"),
+        ("믿", "believes? (Jisu|Minsu|Tom|the [a-z ]+)[.?]"),
+    ],
+)
+def test_what_a_reader_of_english_struck_out_stays_out(many, korean, english):
+    found = [
+        sentence
+        for sentence in many[:60_000]
+        if korean in sentence.korean and re.search(english, sentence.english)
+    ]
+    assert not found
+
+
+def test_requests_name_known_things(many):
+    english = {sentence.korean: sentence.english for sentence in many}
+    washing = [e for k, e in english.items() if re.fullmatch("[가-힣]+[을를] 씻으세요.", k)]
+    assert washing
+    assert not [said for said in washing if re.search(r"\ban? ", said)]
+
+
 def test_no_two_are_alike(some):
     assert len({sentence.korean for sentence in some}) == 4_000
 
@@ -372,7 +428,7 @@ def test_the_book_keeps_its_two_phrases():
 
 
 def test_sizes(corpus):
-    assert [len(part) for part in corpus] == [20_000, 400, 400, 400, 400]
+    assert [len(part) for part in corpus] == [40_000, 400, 400, 400, 400]
 
 
 def test_no_sentence_stands_in_two_splits(corpus):
@@ -463,7 +519,9 @@ def test_splits_are_the_same_each_time_and_differ_by_seed():
 def test_copying_the_nearest_sentence_is_not_enough(corpus):
     """Share of sentences that copying gets right: far from what a translator must reach."""
     unseen = corpus.compositional[:100]
-    copied = nearest_translations(corpus.train, unseen)
+    known = [sentence.korean for sentence in corpus.train[:8_000]]
+    nearest = nearest_neighbours(known, [sentence.korean for sentence in unseen])
+    copied = [corpus.train[index].english for index in nearest]
     assert sum(s.english == c for s, c in zip(unseen, copied, strict=True)) <= 5
 
 
@@ -509,13 +567,3 @@ def test_majority():
 def test_majority_is_no_answer(corpus):
     assert majority_accuracy(corpus.train, corpus.homonyms) < 0.7
     assert majority_accuracy(corpus.train, corpus.deciders) < 0.7
-
-
-def test_nearest_by_hand():
-    train = [PEAR, SHIP]
-    assert nearest_translations(train, [SHIP, PEAR._replace(korean="배가 달았어요.")]) == [
-        SHIP.english,
-        PEAR.english,
-    ]
-    # Nothing in common: the first sentence.
-    assert nearest_translations(train, [PEAR._replace(korean="xyz")]) == [PEAR.english]

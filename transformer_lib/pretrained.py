@@ -1,6 +1,6 @@
 """Weights of other libraries, renamed and reshaped for the models of this one.
 
-Explained in chapter 11, "The Transformer" (book/11_transformer.ipynb) and chapter 15, "Pretrained
+Explained in chapter 11, "The Transformer" (book/11_transformer.ipynb) and chapter 16, "Pretrained
 weights" (book/16_pretrained_weights.ipynb). Generated from these by tools/export.py; edit the
 notebooks.
 """

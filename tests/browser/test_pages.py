@@ -33,6 +33,7 @@ WORDS = {
     "12_training": "smoothing",
     "13_decoding": "beam",
     "14_translation": "BLEU",
+    "15_why_self_attention": "recurrent",
     "16_pretrained_weights": "Whisper",
 }
 

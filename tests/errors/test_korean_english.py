@@ -7,7 +7,6 @@ from transformer_lib.datasets.korean_english import (
     LARGEST,
     generate,
     majority_accuracy,
-    nearest_translations,
     sense_accuracy,
     splits,
 )
@@ -56,11 +55,6 @@ def test_there_must_be_a_homonym(sentences):
         sense_accuracy(sentences, ["" for _ in sentences])
     with pytest.raises(ValueError, match=r"^sentences: expected at least one homonym, got none$"):
         majority_accuracy(KEY_PHRASES, sentences)
-
-
-def test_there_must_be_something_to_copy():
-    with pytest.raises(ValueError, match=r"^train: expected at least one sentence, got none$"):
-        nearest_translations([], KEY_PHRASES)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ comes with two translations.
 from transformer_lib.datasets.korean_english.baselines import (
     majority_accuracy,
     majority_senses,
-    nearest_translations,
     sense_accuracy,
 )
 from transformer_lib.datasets.korean_english.corpus import (
@@ -34,7 +33,6 @@ __all__ = [
     "generate",
     "majority_accuracy",
     "majority_senses",
-    "nearest_translations",
     "sense_accuracy",
     "splits",
 ]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from transformer_lib.datasets.korean_english.lexicon import HOMONYMS
 from transformer_lib.datasets.korean_english.sentences import Sentence
 
-__all__ = ["majority_accuracy", "majority_senses", "nearest_translations", "sense_accuracy"]
+__all__ = ["majority_accuracy", "majority_senses", "sense_accuracy"]
 
 
 def sense_accuracy(sentences: Sequence[Sentence], translations: Sequence[str]) -> float:
@@ -86,50 +86,3 @@ def majority_accuracy(train: Iterable[Sentence], sentences: Iterable[Sentence]) 
     if not verdicts:
         raise ValueError("sentences: expected at least one homonym, got none")
     return sum(verdicts) / len(verdicts)
-
-
-def _bigrams(korean: str) -> list[str]:
-    """All pairs of neighbouring characters; one that repeats gets a number."""
-    seen: Counter[str] = Counter()
-    numbered = []
-    for first, second in zip(" " + korean, korean + " ", strict=True):
-        pair = first + second
-        seen[pair] += 1
-        numbered.append(pair if seen[pair] == 1 else f"{pair}{seen[pair]}")
-    return numbered
-
-
-def nearest_translations(train: Sequence[Sentence], sentences: Iterable[Sentence]) -> list[str]:
-    """Translate by copying the English of the most similar training sentence.
-
-    Similarity is the Dice coefficient of the character pairs of the Korean; of equally similar
-    sentences the first counts.
-
-    Args:
-        train: Sentences to copy from, at least one.
-        sentences: Sentences to translate.
-
-    Returns:
-        A translation of each.
-
-    Raises:
-        ValueError: ``train`` is empty.
-    """
-    if not train:
-        raise ValueError("train: expected at least one sentence, got none")
-    bigrams = [_bigrams(sentence.korean) for sentence in train]
-    places: dict[str, list[int]] = {}
-    for index, pairs in enumerate(bigrams):
-        for pair in pairs:
-            places.setdefault(pair, []).append(index)
-    translations = []
-    for sentence in sentences:
-        own = _bigrams(sentence.korean)
-        shared: Counter[int] = Counter()
-        for pair in own:
-            shared.update(places.get(pair, ()))
-        best = max(
-            sorted(shared), key=lambda i: shared[i] / (len(own) + len(bigrams[i])), default=0
-        )
-        translations.append(train[best].english)
-    return translations
