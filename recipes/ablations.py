@@ -131,10 +131,11 @@ def main() -> None:
     print("| |", " | ".join(columns), "|")
     print("|---|", "---:|" * len(columns))
     for name, seeds in done.items():
-        runs = [[one[column] for one in seeds.values()] for column in columns]
-        print(
-            f"| {name} |", " | ".join(f"{statistics.mean(r):.1f} ± {spread(r):.1f}" for r in runs)
-        )
+        cells = []
+        for column in columns:
+            values = [one[column] for one in seeds.values()]
+            cells.append(f"{statistics.mean(values):.1f} ± {spread(values):.1f}")
+        print(f"| {name} |", " | ".join(cells), "|")
 
 
 def spread(values: list[float]) -> float:
