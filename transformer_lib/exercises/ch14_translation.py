@@ -115,7 +115,7 @@ def _ordinary_mean(precision: float, recall: float, beta: float) -> float:
 
 
 def _balanced(precision: float, recall: float, beta: float) -> float:
-    return _f_score(precision, recall, 1)
+    return _f_score(precision, recall, 1.0)
 
 
 def _join_at(pieces: list[str], place: int) -> list[str]:
