@@ -106,14 +106,16 @@ def build(recipe: Recipe, train: Sequence[Pair]) -> tuple[Translator, Batches]:
 def train(recipe: Recipe, translator: Translator, batches: Batches, folder: Path) -> float:
     """Train in ``folder``, going on where a run was stopped; return the seconds it took in all.
 
-    The translator ends with the mean of the last checkpoints' weights, rounded to the float16 in
-    which they are saved.
+    The translator ends with the mean of the last checkpoints' weights, rounded to float16, and is
+    saved so in ``folder / "model"``.
     """
     trainer = Trainer(translator.model, batches, recipe.training, folder=folder)
     trainer.resume()
     log = trainer.train()
     translator.model.load_state_dict(average_checkpoints(checkpoints(folder)))
-    translator.model.half().float()
+    translator.model.half()
+    translator.save_pretrained(folder / "model")
+    translator.model.float()
     return sum(line["seconds"] for line in log)
 
 
@@ -266,8 +268,20 @@ def main() -> None:
         parser.error("--ship is for the grammar's translator")
 
     recipe = OWN_PAIRS if options.pairs else GRAMMAR
-    updates = options.updates or recipe.training.updates
-    recipe = replace(recipe, training=replace(recipe.training, updates=updates, seed=options.seed))
+    updates = recipe.training.updates if options.updates is None else options.updates
+    if updates < 1:
+        parser.error(f"--updates: expected 1 or more, got {updates}")
+    warmup = min(recipe.training.warmup, updates)
+    training = replace(recipe.training, updates=updates, warmup=warmup, seed=options.seed)
+    recipe = replace(recipe, training=training)
+    try:
+        run(recipe, options)
+    except (OSError, ValueError) as error:
+        sys.exit(f"{Path(__file__).name}: {error}")
+
+
+def run(recipe: Recipe, options: argparse.Namespace) -> None:
+    """Train, score and record as the options say."""
     if options.pairs:
         known, unseen = read_pairs(options.pairs), read_pairs(options.valid)
     else:
@@ -281,14 +295,13 @@ def main() -> None:
         }
     else:
         scores = evaluate_grammar(translator, splits)
-    translator.model.half()
-    translator.save_pretrained(options.folder / "model")
-    result = record(recipe, seconds, options.folder / "model" / "model.safetensors", scores)
+    model = options.folder / "model"
+    result = record(recipe, seconds, model / "model.safetensors", scores)
     text = json.dumps(result, indent=2, ensure_ascii=False) + "\n"
     (options.folder / "scores.json").write_text(text, encoding="utf-8")
     print(text)
     if options.ship:
-        translator.save_pretrained(SHIPPED)
+        shutil.copytree(model, SHIPPED, dirs_exist_ok=True)
         (SHIPPED / "README.md").write_text(
             card(translator, recipe, result, len(known)), encoding="utf-8"
         )

@@ -86,3 +86,20 @@ def test_options_that_do_not_fit(arguments, message, tmp_path):
     assert done.returncode == 2
     assert message in done.stderr
     assert not (tmp_path / "run").exists()
+
+
+def test_a_file_that_is_missing_is_named(tmp_path):
+    done = run("--folder", "run", "--pairs", "a.tsv", "--valid", "b.tsv", folder=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("ko_en.py: file: ")
+    assert "a.tsv" in done.stderr
+
+
+def test_the_model_is_saved_before_it_is_scored(tmp_path):
+    (tmp_path / "pairs.tsv").write_text("\n".join(PAIRS) + "\n", encoding="utf-8")
+    (tmp_path / "valid.tsv").write_text("😀😀\tsmile\n", encoding="utf-8")
+    data = ["--pairs", "pairs.tsv", "--valid", "valid.tsv"]
+    done = run("--folder", "run", *data, "--updates", "2", folder=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("ko_en.py: text: ")
+    Translator.from_pretrained(tmp_path / "run/model")

@@ -908,3 +908,14 @@ def test_the_average_of_checkpoints(tmp_path):
     last = average_checkpoints(files[-1:])
     for name, tensor in trainer.model.state_dict().items():
         assert torch.equal(last[name], tensor)
+
+
+def test_a_broken_line_of_the_log_is_left_out(tmp_path):
+    (tmp_path / "log.jsonl").write_text('{"update": 1}\n{"upd{"update": 3}\n{"update": 4}\n')
+    assert read_log(tmp_path) == [{"update": 1}, {"update": 4}]
+
+
+def test_smoothing_everything_away_leaves_an_impossible_label_without_cost():
+    logits = torch.tensor([[0.0, 0.0, -math.inf, 0.0, 0.0]])
+    loss = sequence_loss(logits, torch.tensor([2]), smoothing=1.0, spread="others")
+    torch.testing.assert_close(loss, torch.tensor(math.log(4)))

@@ -12,10 +12,10 @@ import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 import torch
 from jaxtyping import Float, Int
@@ -169,6 +169,8 @@ class Batches:
 
 def _require_positive(**numbers: int) -> None:
     for name, number in numbers.items():
+        if type(number) is not int:
+            raise TypeError(f"{name}: expected a whole number, got {number!r}")
         if number < 1:
             raise ValueError(f"{name}: expected 1 or more, got {number}")
 
@@ -274,8 +276,10 @@ def sequence_loss(
         no_mass = F.one_hot(labels, vocabulary_size).bool()
         no_mass[:, padding_id] = True
         others = log_probabilities.masked_fill(no_mass, 0).sum(dim=-1)
-        losses = -(1 - smoothing) * label
-        if smoothing:
+        losses = torch.zeros_like(label)
+        if smoothing < 1:
+            losses = losses - (1 - smoothing) * label
+        if smoothing > 0:
             losses = losses - smoothing / (vocabulary_size - 2) * others
         total = losses.masked_fill(labels == padding_id, 0).sum()
     if reduction == "sum":
@@ -366,6 +370,13 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be trained with, naming the field."""
+        for field in fields(self):
+            value, kinds = getattr(self, field.name), get_args(field.type) or (field.type,)
+            if get_origin(field.type) not in (Literal, tuple) and type(value) not in kinds:
+                if float in kinds and type(value) is int:
+                    continue
+                names = " or ".join(kind.__name__ for kind in kinds)
+                raise TypeError(f"{field.name}: expected {names}, got {value!r}")
         for name in ("updates", "warmup", "accumulate", "log_every", "save_every", "keep"):
             _require_positive(**{name: getattr(self, name)})
         for name, known in (
@@ -377,16 +388,14 @@ class TrainingConfig:
                 raise ValueError(f"{name}: expected one of {known}, got {getattr(self, name)!r}")
         if not 0 <= self.smoothing <= 1:
             raise ValueError(f"smoothing: expected a probability from 0 to 1, got {self.smoothing}")
-        if self.schedule == "linear" and self.warmup > self.updates:
-            raise ValueError(
-                f"warmup: expected at most updates = {self.updates}, got {self.warmup}"
-            )
         for name in ("rate", "eps", "clip"):
             value = getattr(self, name)
-            if value is not None and not value > 0:
+            if value is not None and not 0 < value < math.inf:
                 raise ValueError(f"{name}: expected a number above 0, got {value}")
-        if not self.weight_decay >= 0:
+        if not 0 <= self.weight_decay < math.inf:
             raise ValueError(f"weight_decay: expected 0 or more, got {self.weight_decay}")
+        if type(self.betas) is not tuple or not all(type(beta) is float for beta in self.betas):
+            raise TypeError(f"betas: expected a tuple of two floats, got {self.betas!r}")
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError(f"betas: expected two numbers from 0 to below 1, got {self.betas}")
         if self.schedule == "linear" and self.warmup > self.updates:
@@ -479,8 +488,11 @@ def read_log(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """
     log = Path(folder) / _LOG
     lines = log.read_text(encoding="utf-8").splitlines() if log.is_file() else []
-    complete = [line for line in lines if line.endswith("}")]  # the last may be cut by a kill
-    return [json.loads(line) for line in complete]
+    found = []
+    for line in lines:
+        with suppress(json.JSONDecodeError):  # a line may be cut by a kill or a full disk
+            found.append(json.loads(line))
+    return found
 
 
 def checkpoints(folder: str | os.PathLike[str]) -> list[Path]:
@@ -494,7 +506,7 @@ def _read_checkpoint(file: Path, prefix: str = "") -> tuple[dict[str, Any], dict
             names = [name for name in opened.keys() if name.startswith(prefix)]  # noqa: SIM118
             progress = json.loads(opened.metadata()["progress"])
             return progress, {name: opened.get_tensor(name) for name in names}
-    except (SafetensorError, KeyError, TypeError) as error:
+    except (SafetensorError, KeyError, TypeError, json.JSONDecodeError) as error:
         raise ValueError(f"{file} is no checkpoint of a Trainer, or is damaged: {error}") from None
 
 
@@ -525,6 +537,29 @@ def _set_random_state(state: Mapping[str, Tensor]) -> None:
         torch.cuda.set_rng_state(state["cuda"])
 
 
+def _require_fit(batches: Batches, model: Transformer) -> None:
+    """Raise unless the model can read every pair, before any time goes into training it."""
+    config = model.config
+    if batches.padding_id != config.padding_id:
+        raise ValueError(
+            f"batches: expected the model's padding_id = {config.padding_id}, "
+            f"got {batches.padding_id}"
+        )
+    limits = (config.source_vocabulary, 0), (config.target_vocabulary, 1)
+    for number, pair in enumerate(batches.pairs):
+        for side, (vocabulary, unread) in zip(pair, limits, strict=True):
+            if not 0 <= min(side) <= max(side) < vocabulary:
+                raise ValueError(
+                    f"batches: expected ids from 0 to {vocabulary - 1}, "
+                    f"pair {number} has {min(side)} to {max(side)}"
+                )
+            if config.positions != "none" and len(side) - unread > config.max_length:
+                raise ValueError(
+                    f"batches: expected at most max_length = {config.max_length} tokens, "
+                    f"pair {number} has {len(side) - unread}"
+                )
+
+
 class Trainer:
     """Trains a model, writes checkpoints and a log, and goes on where a run was stopped.
 
@@ -542,6 +577,11 @@ class Trainer:
         batches: What to train on.
         config: How to train.
         folder: Where checkpoints and the log go; None writes neither.
+
+    Raises:
+        NotADirectoryError: ``folder`` is a file.
+        ValueError: The batches do not fit the model: another ``padding_id``, an id that is not in
+            its vocabulary, or a sentence that is longer than its table of positions.
     """
 
     def __init__(
@@ -556,6 +596,9 @@ class Trainer:
         self.batches = batches
         self.config = config
         self.folder = None if folder is None else Path(folder)
+        if self.folder is not None and self.folder.is_file():
+            raise NotADirectoryError(f"folder: expected a folder, {folder} is a file")
+        _require_fit(batches, model)
         self.optimizer = torch.optim.Adam(
             model.parameters(),
             betas=config.betas,

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -22,6 +23,7 @@ from transformer_lib.training import (
     smoothed_labels,
     training_step,
 )
+from transformer_lib.transformer import Transformer, TransformerConfig
 
 
 @pytest.mark.parametrize("shape", [(4,), (2, 1), (2, 0), (1, 2, 3)])
@@ -230,3 +232,54 @@ def test_averages_of_nothing_and_of_two_models(tmp_path):
     files = [checkpoints(tmp_path / name)[0] for name in ("a", "b")]
     with pytest.raises(ValueError, match=r"^files: .*b.* is of another model than .*a"):
         average_checkpoints(files)
+
+
+# What does not fit is refused before any time goes into it
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"updates": np.int64(4)}, r"^updates: expected int, got np.int64\(4\)$"),
+        ({"rate": np.float32(1)}, r"^rate: expected float, got np.float32\(1.0\)$"),
+        ({"save_every": 2.5}, r"^save_every: expected int, got 2.5$"),
+        ({"updates": "4"}, r"^updates: expected int, got '4'$"),
+        ({"eps": None}, r"^eps: expected float, got None$"),
+        ({"seed": None}, r"^seed: expected int, got None$"),
+        ({"betas": None}, r"^betas: expected a tuple of two floats, got None$"),
+    ],
+)
+def test_settings_of_another_type(change, message):
+    with pytest.raises(TypeError, match=message):
+        TrainingConfig(**change)
+
+
+def test_sizes_of_numpy_are_no_whole_numbers_of_python():
+    message = r"^tokens_per_batch: expected a whole number, got np.int64\(20\)$"
+    with pytest.raises(TypeError, match=message):
+        Batches([([4, 2], [1, 4, 2])], tokens_per_batch=np.int64(20))
+
+
+@pytest.mark.parametrize(
+    ("pairs", "options", "message"),
+    [
+        ([([4, 2], [1, 4, 2])], {"padding_id": 3}, "the model's padding_id = 0, got 3"),
+        ([([4, 2], [1, 2]), ([4, 2], [1, 99, 2])], {}, "ids from 0 to 9, pair 1 has 1 to 99"),
+        ([([-1, 2], [1, 2])], {}, "ids from 0 to 9, pair 0 has -1 to 2"),
+        ([([4] * 9, [1, 2])], {}, "at most max_length = 8 tokens, pair 0 has 9"),
+        ([([4], [1] * 10)], {}, "at most max_length = 8 tokens, pair 0 has 9"),
+    ],
+)
+def test_pairs_that_the_model_cannot_read(pairs, options, message):
+    config = TransformerConfig(10, 10, 8, 2, 1, 1, 8, max_length=8)
+    batches = Batches(pairs, tokens_per_batch=40, **options)
+    with pytest.raises(ValueError, match=f"^batches: expected {message}$"):
+        Trainer(Transformer(config), batches, TrainingConfig())
+
+
+def test_a_folder_that_is_a_file(tmp_path):
+    (tmp_path / "run").write_text("")
+    batches = Batches([([4, 2], [1, 4, 2])], tokens_per_batch=40)
+    model = Transformer(TransformerConfig(10, 10, 8, 2, 1, 1, 8))
+    with pytest.raises(NotADirectoryError, match=r"^folder: expected a folder, .*run is a file$"):
+        Trainer(model, batches, TrainingConfig(), folder=tmp_path / "run")
