@@ -38,6 +38,7 @@ from transformer_lib.training import (
     smoothed_labels,
     training_step,
 )
+from transformer_lib.transformer import Transformer, TransformerConfig
 
 
 def assert_same_weights(ours: nn.Module, theirs: nn.Module) -> None:
@@ -919,3 +920,10 @@ def test_smoothing_everything_away_leaves_an_impossible_label_without_cost():
     logits = torch.tensor([[0.0, 0.0, -math.inf, 0.0, 0.0]])
     loss = sequence_loss(logits, torch.tensor([2]), smoothing=1.0, spread="others")
     torch.testing.assert_close(loss, torch.tensor(math.log(4)))
+
+
+def test_a_target_may_be_one_token_longer_than_the_table():
+    config = TransformerConfig(10, 10, 8, 2, 1, 1, 8, max_length=4)
+    batches = Batches([([4, 4, 4, 2], [1, 4, 4, 4, 2])], tokens_per_batch=40)
+    trainer = Trainer(Transformer(config), batches, TrainingConfig(updates=1))
+    assert len(trainer.train()) == 1
