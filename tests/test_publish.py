@@ -31,6 +31,7 @@ PICTURE = new_output(
     data={"image/png": base64.b64encode(b"picture").decode(), "text/plain": "<Figure>"},
 )
 IDENTITY = ["-c", "user.name=Test", "-c", "user.email=test@example.org"]
+TRAINS = {"12_training", "13_decoding", "14_translation", "15_why_self_attention"}
 OWN_CELLS = ["published-header", "published-install", "published-footer"]
 
 
@@ -551,7 +552,7 @@ def test_numbers_are_those_of_the_built_book(chapters, site):
         }.items():
             shown = (re.sub(r"[^\d.]", "", tag.text) for tag in article.select(selector))
             numbers = [number.rstrip(".") for number in shown]
-            assert numbers, (name, selector)
+            assert numbers or selector == "span.eqno", (name, selector)
             assert re.findall(pattern, text, re.MULTILINE) == numbers, (name, selector)
         for link in article.select("a.reference"):
             if re.fullmatch(r"(Figure |Section )[\d.]+|\(\d+\.\d+\)", link.text):
@@ -630,7 +631,10 @@ def test_published_chapters_run_where_only_torch_and_numpy_are(colab, tmp_path):
     commit = clone(tmp_path / "clone")
     address = publish.clean_address((tmp_path / "clone").as_uri())
     publish.write(publish.render(ROOT, publish.Fork(address, commit)), tmp_path / "published")
-    first, *others = sorted(map(str, (tmp_path / "published/book").glob("*.ipynb")))
+    published = sorted(map(str, (tmp_path / "published/book").glob("*.ipynb")))
+    # Those that train take minutes, and nbval runs them as they are in the book.
+    first, *others = [path for path in published if Path(path).stem not in TRAINS]
+    assert len(others) >= 11
     colab("-c", RUN, first)
     shutil.rmtree(tmp_path / "clone")  # the library is there: nothing more is asked for
     colab("-c", RUN, *others)
