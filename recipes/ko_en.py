@@ -58,32 +58,17 @@ class Recipe:
 
 SENTENCES = 120_000  # of the grammar to train on
 LAYERS: dict[str, Any] = {"n_encoder_layers": 2, "n_decoder_layers": 2, "norm_first": True}
+TRAINING = TrainingConfig(schedule="linear", rate=1.5e-3, clip=1.0, save_every=250, keep=4)
 GRAMMAR = Recipe(
     vocabulary=2000,
     model=LAYERS | {"d_model": 192, "n_heads": 6, "d_ff": 512, "max_length": 256},
-    training=TrainingConfig(
-        updates=8_000,
-        schedule="linear",
-        rate=1.5e-3,
-        warmup=500,
-        clip=1.0,
-        save_every=250,
-        keep=4,
-    ),
+    training=replace(TRAINING, updates=8_000, warmup=500),
     tokens_per_batch=400,
 )
 OWN_PAIRS = Recipe(
     vocabulary=4000,
     model=LAYERS | {"d_model": 192, "n_heads": 4, "d_ff": 384, "max_length": 512},
-    training=TrainingConfig(
-        updates=12_000,
-        schedule="linear",
-        rate=1.5e-3,
-        warmup=600,
-        clip=1.0,
-        save_every=250,
-        keep=4,
-    ),
+    training=replace(TRAINING, updates=12_000, warmup=600),
     tokens_per_batch=400,
 )
 

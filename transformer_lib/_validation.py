@@ -1,6 +1,7 @@
 """Checks of arguments: every message names the argument, what came and what was expected."""
 
-from typing import Any
+from dataclasses import fields
+from typing import Any, Literal, get_args, get_origin
 
 import torch
 from torch import Tensor
@@ -64,3 +65,24 @@ def require_broadcastable(axes: str, **shapes: torch.Size) -> torch.Size:
     except RuntimeError:
         came = ", ".join(f"{name} has {tuple(shape)}" for name, shape in shapes.items())
         raise ValueError(f"{', '.join(shapes)}: {axes} axes do not broadcast: {came}") from None
+
+
+def require_fields(config: Any) -> None:
+    """Raise unless every field of a dataclass has a value of its declared type.
+
+    An int may stand for a float. Fields declared as a tuple are left to the dataclass itself.
+
+    Raises:
+        TypeError: A field has another type than declared.
+        ValueError: A field declared as a Literal has none of its values.
+    """
+    for field in fields(config):
+        value, kinds = getattr(config, field.name), get_args(field.type) or (field.type,)
+        if get_origin(field.type) is Literal:
+            if value not in kinds:
+                raise ValueError(f"{field.name}: expected one of {kinds}, got {value!r}")
+        elif get_origin(field.type) is tuple:
+            continue
+        elif type(value) not in kinds and not (float in kinds and type(value) is int):
+            names = " or ".join(kind.__name__ for kind in kinds)
+            raise TypeError(f"{field.name}: expected {names}, got {value!r}")

@@ -12,10 +12,10 @@ import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args, get_origin
+from typing import Any, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -25,6 +25,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from tqdm import tqdm
 
+from transformer_lib._validation import require_fields
 from transformer_lib.transformer import Transformer, require_state
 
 __all__ = [
@@ -370,22 +371,9 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be trained with, naming the field."""
-        for field in fields(self):
-            value, kinds = getattr(self, field.name), get_args(field.type) or (field.type,)
-            if get_origin(field.type) not in (Literal, tuple) and type(value) not in kinds:
-                if float in kinds and type(value) is int:
-                    continue
-                names = " or ".join(kind.__name__ for kind in kinds)
-                raise TypeError(f"{field.name}: expected {names}, got {value!r}")
+        require_fields(self)
         for name in ("updates", "warmup", "accumulate", "log_every", "save_every", "keep"):
             _require_positive(**{name: getattr(self, name)})
-        for name, known in (
-            ("schedule", ("noam", "linear")),
-            ("spread", ("all", "others")),
-            ("precision", ("float32", "bfloat16")),
-        ):
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name}: expected one of {known}, got {getattr(self, name)!r}")
         if not 0 <= self.smoothing <= 1:
             raise ValueError(f"smoothing: expected a probability from 0 to 1, got {self.smoothing}")
         for name in ("rate", "eps", "clip"):

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast, get_args, get_origin
+from typing import Any, Literal, TypeVar, cast
 
 from jaxtyping import Bool, Float, Int
 from safetensors import SafetensorError
@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from transformer_lib._validation import require_same_size
+from transformer_lib._validation import require_fields, require_same_size
 from transformer_lib.add_norm import AddNorm, LayerNorm
 from transformer_lib.embedding import Generator, InputLayer, TokenEmbedding
 from transformer_lib.feed_forward import FeedForward
@@ -419,14 +419,7 @@ class TransformerConfig:
 
     def __post_init__(self) -> None:
         """Refuse what no model can be built from, naming the field."""
-        for field in fields(self):
-            value, kinds = getattr(self, field.name), get_args(field.type) or (field.type,)
-            if get_origin(field.type) is Literal:
-                if value not in kinds:
-                    raise ValueError(f"{field.name}: expected one of {kinds}, got {value!r}")
-            elif type(value) not in kinds and not (float in kinds and type(value) is int):
-                names = " or ".join(kind.__name__ for kind in kinds)
-                raise TypeError(f"{field.name}: expected {names}, got {value!r}")
+        require_fields(self)
         for name, least in (
             ("source_vocabulary", 1),
             ("target_vocabulary", 1),
