@@ -89,6 +89,7 @@ class Recipe:
     seed: int = 0
 
 
+LOG_EVERY, LOOK_EVERY = 100, 1000  # updates
 SCORED = {"test": 1000, "valid": 500, "unfamiliar": 500}
 PROCESSOR = ImageProcessor(shortest_edge=128, longest_edge=213)
 CONFIG = DETRConfig(
@@ -311,7 +312,7 @@ class Run:
             )
             self.optimizer.step()
             losses.append(loss.item())
-            if update % 100 == 0 or update == self.phase.updates:
+            if update % LOG_EVERY == 0 or update == self.phase.updates:
                 now = time.perf_counter()
                 line = {
                     "phase": self.name,
@@ -322,7 +323,7 @@ class Run:
                 }
                 self.seconds += now - start
                 losses, start = [], now
-                if update % 1000 == 0:
+                if update % LOOK_EVERY == 0:
                     line |= look()
                     self.loss.train()
                     start = time.perf_counter()  # looking at it is no training
