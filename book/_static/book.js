@@ -1,12 +1,16 @@
 // What scrolls sideways inside itself can be reached and moved by keyboard.
 {
+  const wide = 'div.picture, table, div.math, mjx-container[display="true"]';
   const mark = () => {
-    for (const box of document.querySelectorAll(".bd-article :is(div.picture, table, div.math)")) {
+    for (const box of document.querySelectorAll(`.bd-article :is(${wide})`)) {
       if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
       else box.removeAttribute("tabindex");
     }
   };
-  window.addEventListener("load", mark);
+  window.addEventListener("load", () => {
+    mark();
+    window.MathJax?.startup?.promise.then(mark);
+  });
   window.addEventListener("resize", mark);
 }
 

@@ -58,6 +58,7 @@ def open_page(address: str) -> Open:
                 note(f"request to {url}")
 
         page = context.new_page()
+        page.set_default_timeout(90_000)  # for machines that do other things as well
         page.on("request", lambda request: note_request(request.url))
         page.on("console", lambda m: note(m.text) if m.type == "error" else None)
         page.on("pageerror", lambda error: note(str(error)))

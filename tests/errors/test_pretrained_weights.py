@@ -198,7 +198,8 @@ def test_every_entry_of_the_configuration_is_needed():
 
 
 @pytest.mark.parametrize("name", ["nowhere", "/no/such/folder", "a/b/c", "../x", "", "a b/c"])
-def test_what_is_neither_a_folder_nor_a_name(name):
+def test_what_is_neither_a_folder_nor_a_name(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where nothing lies beside
     if name == "../x":
         with pytest.raises(FileNotFoundError, match=r"^name: "):
             find_published(name)
