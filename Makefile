@@ -1,4 +1,5 @@
-# `make book` builds the site, `make test` passes the tests; both set up .venv first.
+# `make book` builds the site, `make pdf` prints it, `make test` passes the tests; all set up .venv
+# first.
 # PYTHON=python3.12 make …  takes another interpreter (3.11 or later).
 
 PYTHON ?= python3
@@ -6,6 +7,7 @@ PORT ?= 8000
 BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 READY := .venv/.ready
 SITE := _build/html/.built
+PDF := _build/html/building-the-transformer.pdf
 
 export OMP_NUM_THREADS := 1
 export PYTHONUTF8 := 1
@@ -19,7 +21,7 @@ NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/nbval_sanitize.
 	--nbval-cell-timeout=600 --dist=loadfile -n 2
 
 .DELETE_ON_ERROR:
-.PHONY: setup book serve lab export execute test lint check-export test-library test-errors \
+.PHONY: setup book pdf serve lab export execute test lint check-export test-library test-errors \
 	test-notebooks run-notebooks mutants bench clean
 
 setup: $(READY)
@@ -43,6 +45,13 @@ $(SITE): $(READY) $(SOURCES)
 	$(BIN)/jupyter-book build book --config "$(CURDIR)/_config.yml" --toc "$(CURDIR)/_toc.yml" --path-output . \
 	  -W -n --keep-going
 	@touch $@
+
+# Beside the pages, which link to it from then on; Chromium prints it.
+pdf: $(PDF)
+	@echo "the book: $(PDF)"
+
+$(PDF): $(SITE) $(wildcard tools/print_book.* tools/browsing.py)
+	$(BIN)/python tools/print_book.py
 
 serve: $(SITE)
 	$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html

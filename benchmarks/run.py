@@ -19,6 +19,7 @@ RUNS = (
     ["training_step.py", "--threads", "2"],
     ["attention_memory.py"],
     ["decoding.py"],
+    ["detection.py"],
 )
 # The allocator would else return the large blocks of every step to the system and fault them in
 # again, which costs every model more than what tells them apart.

@@ -9,20 +9,16 @@ own: Korean, tab, English, a pair a line.
 """
 
 import argparse
-import hashlib
 import json
-import os
-import platform
 import shutil
-import subprocess
 import sys
-import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from recording import record
 
 from transformer_lib.datasets import Pair, everyday, korean_english, read_pairs
 from transformer_lib.training import (
@@ -146,27 +142,6 @@ def evaluate_grammar(translator: Translator, splits: korean_english.Splits) -> d
             scores[name]["majority_accuracy"] = round(100 * majority, 2)
     scores["everyday"], _ = evaluate(translator, known, everyday(), beams=1)
     return scores
-
-
-def record(recipe: Recipe, seconds: float, model: Path, scores: dict[str, Any]) -> dict[str, Any]:
-    """Return the scores with all that is needed to make them again."""
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty", "--abbrev=40"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    return {
-        "command": " ".join(["python", "recipes/ko_en.py", *sys.argv[1:]]),
-        "commit": commit.stdout.strip(),
-        "recipe": asdict(recipe),
-        "seconds": round(seconds),
-        "cpu_seconds": round(time.process_time()),
-        "threads": torch.get_num_threads(),
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}",
-        "sha256": hashlib.sha256(model.read_bytes()).hexdigest(),
-        "scores": scores,
-    }
 
 
 CARD = """---

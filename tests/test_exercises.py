@@ -1,7 +1,9 @@
 """Every check accepts right answers, names the usual mistakes and waits for unfilled ones."""
 
 import ast
+import importlib
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import nbformat
 import numpy
 import pytest
 import torch
+import yaml
 
 from transformer_lib import exercises
 from transformer_lib.exercises import Exercise, same_function, same_value
@@ -22,26 +25,35 @@ def names(exercise: Exercise) -> str:
     return exercise.name
 
 
-def code_of(chapter: Path) -> str:
-    cells = nbformat.read(chapter, as_version=4).cells
-    return "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+def declared(pattern: str) -> list[str]:
+    """Return the names of the exercises in some of the files, in order."""
+    files = sorted(path.stem for path in Path(exercises.__path__[0]).glob(pattern))
+    modules = [importlib.import_module(f"transformer_lib.exercises.{name}") for name in files]
+    return [exercise.name for module in modules for exercise in module.EXERCISES]
 
 
-def solutions(chapter: Path) -> list[str]:
+def code_of(chapter: Path, tag: str = "") -> str:
+    """Return the code of a chapter's cells, of all or of those with a tag."""
+    cells = [cell for cell in nbformat.read(chapter, 4).cells if cell.cell_type == "code"]
+    return "\n".join(c.source for c in cells if not tag or tag in c.metadata.get("tags", []))
+
+
+def solutions(chapter: Path, summary: str = "Solution") -> list[str]:
     """Return the code of the folded solutions of a chapter."""
     text = "\n".join(c.source for c in nbformat.read(chapter, 4).cells if c.cell_type == "markdown")
-    folded = re.findall(r"<summary>Solution</summary>(.*?)</details>", text, re.S)
+    folded = re.findall(rf"<summary>{summary}</summary>(.*?)</details>", text, re.S)
     return ["\n".join(re.findall(r"```python\n(.*?)```", part, re.S)) for part in folded]
 
 
-def asked(chapter: Path) -> list[tuple[str, str]]:
-    """Return (exercise, variable) of every check in a chapter's cells."""
-    return re.findall(r'exercises\.check\("([^"]+)", (\w+)\)', code_of(chapter))
+def asked(chapter: Path, tag: str = "exercise") -> list[tuple[str, str]]:
+    """Return (exercise, answer) of every check in a chapter's cells."""
+    return re.findall(r'exercises\.check\("([^"]+)", (.+)\)$', code_of(chapter, tag), re.M)
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=names)
 def test_right_answers_pass(exercise):
-    assert len(exercise.right) >= 2, "two right answers, written differently, are owed"
+    different = {id(answer) for answer in exercise.right}
+    assert len(different) == len(exercise.right) >= 2, "two, written differently, are owed"
     for answer in exercise.right:
         assert exercise.verdict(answer) == "right."
 
@@ -84,8 +96,84 @@ def test_solutions_of_the_book_are_right(chapter):
 
 
 def test_every_exercise_is_asked_in_the_book_once():
-    asked_names = [name for chapter in CHAPTERS for name, _ in asked(chapter)]
-    assert asked_names == [exercise.name for exercise in EXERCISES]
+    assert [name for chapter in CHAPTERS for name, _ in asked(chapter)] == declared("ch*.py")
+    capstones = [name for chapter in CHAPTERS for name, _ in asked(chapter, "capstone")]
+    assert capstones == declared("capstone*.py")
+    assert len(EXERCISES) == len(declared("*.py"))
+
+
+def ends_of_parts() -> list[str]:
+    contents = yaml.safe_load((BOOK.parent / "_toc.yml").read_text(encoding="utf-8"))
+    parts = [part for part in contents["parts"] if part.get("numbered")]
+    return [part["chapters"][-1]["file"] for part in parts]
+
+
+@pytest.mark.parametrize("chapter", ends_of_parts())
+def test_a_part_ends_with_a_capstone_and_its_solution_is_right(chapter):
+    path = BOOK / f"{chapter}.ipynb"
+    stages = asked(path, "capstone")
+    (whole,) = solutions(path, "The whole solution")
+    namespace: dict[str, Any] = {}
+    exec(whole, namespace)  # on its own: nothing of the chapter is needed
+    assert 2 <= len(stages) <= 4
+    for name, answer in stages:
+        assert exercises.load()[name].verdict(eval(answer, namespace)) == "right.", name
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_unfilled_cells_wait(path):
+    """The stub of the book is told from an answer, in each cell that asks for one."""
+    for cell in nbformat.read(path, 4).cells:
+        if {"exercise", "capstone"} & set(cell.metadata.get("tags", [])):
+            (name,) = re.findall(r'exercises\.check\("([^"]+)"', cell.source)
+            assert [output.text for output in cell.outputs] == [f"{name}: not yet.\n"]
+
+
+# -- The same answer in another form ---------------------------------------------------------
+
+
+def converted(result: Any, change: Callable[[torch.Tensor], Any]) -> Any:
+    if isinstance(result, torch.Tensor):
+        return change(result.detach())
+    if type(result) in (tuple, list):
+        return type(result)(converted(part, change) for part in result)
+    return result
+
+
+FORMS: dict[str, Callable[[Any], Any]] = {
+    "in float64": lambda r: converted(r, lambda t: t.double() if t.is_floating_point() else t),
+    "as arrays of NumPy": lambda r: converted(r, lambda t: t.numpy()),
+    "as lists": lambda r: converted(r, lambda t: t.tolist()),
+    "as a list for a tuple": lambda r: list(r) if type(r) is tuple else r,
+    "as a tensor for a number": lambda r: torch.tensor(r) if type(r) in (int, float) else r,
+    "with a gradient": lambda r: converted(
+        r, lambda t: t.clone().requires_grad_() if t.is_floating_point() else t
+    ),
+}
+FUNCTIONS = [one for one in EXERCISES if type(one.judge) is same_function]
+
+
+@pytest.mark.parametrize("exercise", FUNCTIONS, ids=names)
+def test_the_form_of_a_right_answer_does_not_matter(exercise):
+    for form, change in FORMS.items():
+
+        def answer(*arguments, change=change):
+            return change(exercise.right[0](*arguments))
+
+        assert exercise.verdict(answer) == "right.", form
+
+
+def test_dictionaries_and_lists_in_the_cases_are_copied(double):
+    shared = {"weight": torch.ones(2), "parts": [torch.zeros(1)]}
+    judge = same_function(lambda state: state["weight"] + state["parts"][0], (shared,))
+
+    def spoils(state):
+        state["parts"][0] += 1
+        return state.pop("weight").mul_(0) + 1 + state["parts"][0] - 1
+
+    assert judge(spoils) is None
+    assert shared["weight"].tolist() == [1, 1]
+    assert "a dictionary of 2" in judge(lambda state: 3)
 
 
 @pytest.fixture

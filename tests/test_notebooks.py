@@ -24,14 +24,24 @@ ROOT = Path(__file__).parent.parent
 CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]_*.ipynb"))
 TRAINS = frozenset({"13_decoding"})  # they may ignore more than two outputs
 
-TAGS = re.compile(r"claim-[ABC]\d+|exercise|raises-exception|nbval-ignore-output|nbval-skip")
+TAGS = re.compile(
+    r"claim-[ABC]\d+|exercise|capstone|quiz|raises-exception|nbval-ignore-output|nbval-skip"
+)
 IGNORES = {"nbval-ignore-output", "nbval-skip"}
 ROLES = {"eq", "numref", "ref", "doc", "term", "cite:p", "cite:t", "func", "mod"}
 DIRECTIVES = {"note", "warning", "admonition"}
 LABEL = re.compile(r"(sec|eq|fig|tab)(-[a-z0-9]+)+")
-SECTIONS = ["What goes wrong", "Held against PyTorch", "Summary", "Exercises", "Sources"]
+SECTIONS = [
+    "What goes wrong",
+    "Held against PyTorch",
+    "Summary",
+    "What do you remember?",
+    "Exercises",
+    "Sources",
+]
 FOLDED = re.compile(
-    r"<details><summary>[^<\n]+</summary>\n\n(?:(?!<details).)+?\n\n</details>", re.S
+    r"<details><summary>(?:[^<\n]|</?(?:code|em)>)+</summary>\n\n(?:(?!<details).)+?\n\n</details>",
+    re.S,
 )
 NOISE = {
     "an address": re.compile(r"0x[0-9a-fA-F]{6,}"),
@@ -234,6 +244,8 @@ def shape(notebook: NotebookNode, name: str) -> Iterator[str]:
         if level > above + 1:
             yield f"{'#' * level} {text}: skips a level"
     sections = [text for level, text in found if level == 2]
+    if sections[-2:-1] and sections[-2].startswith("Capstone: "):  # at the end of a part
+        del sections[-2]
     if sections[-len(SECTIONS) :] != SECTIONS:
         yield f"does not end with the sections {', '.join(SECTIONS)}"
 
@@ -374,6 +386,8 @@ def test_a_good_chapter_passes():
         *(f"## {section}" for section in SECTIONS[:-2]),
         "## Exercises\n\n" + asked[0],
         *asked[1:],
+        "## Capstone: A large task",
+        code("exercises.check('name', None)", said("name: not yet.\n"), count=7, tags=["capstone"]),
         "## Sources",
     )
     assert not [problem for check in CHECKS for problem in check(chapter, "01_sums")]
@@ -500,6 +514,11 @@ BAD = [
     (shape, a_notebook("# Title", *(f"## {s}" for s in SECTIONS[1:])), "does not end with"),
     (shape, a_notebook("# Title", *(f"## {s}" for s in reversed(SECTIONS))), "does not end with"),
     (shape, a_notebook("# Title", *(f"## {s}" for s in SECTIONS), "## More"), "does not end with"),
+    (
+        shape,
+        a_notebook("# Title", *(f"## {s}" for s in [*SECTIONS[:4], "Capstone: A", *SECTIONS[4:]])),
+        "does not end with",
+    ),
     (exercises, a_notebook("# Title"), "has 0 exercises"),
     (exercises, a_notebook(QUESTION.format(2), CODE, ANSWER), "not titled `### Exercise 1.1: …`"),
     (exercises, a_notebook("### Exercise 1.1: x"), "no line like *Difficulty"),

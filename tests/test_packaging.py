@@ -16,7 +16,8 @@ import transformer_lib
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 MODULES = [m.name for m in pkgutil.iter_modules(transformer_lib.__path__)]
-BESIDE = {"plotting", "exercises", "datasets"}  # written by hand, beside the chapters' modules
+# Written by hand, beside the chapters' modules.
+BESIDE = {"plotting", "exercises", "explorers", "datasets"}
 LADDER = [m for m in MODULES if not m.startswith("_") and m not in BESIDE]
 
 BLOCKED = """
@@ -46,7 +47,7 @@ def test_importing_is_quiet_and_needs_no_extras(tmp_path):
 
 
 def test_every_module_of_the_ladder_imports_without_extras(tmp_path):
-    names = [*LADDER, "exercises", "datasets"]
+    names = [*LADDER, "exercises", "explorers", "datasets"]
     code = BLOCKED + "".join(f"import transformer_lib.{name}\n" for name in names)
     done = run(code, tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -100,6 +101,7 @@ def test_the_wheel_holds_the_library_and_nothing_else(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     assert "transformer_lib/py.typed" in names
     assert "transformer_lib/datasets/everyday.tsv" in names
+    assert "transformer_lib/_explorers.js" in names
     for name in MODULES:
         assert {f"transformer_lib/{name}.py", f"transformer_lib/{name}/__init__.py"} & set(names)
     assert {name.split("/")[0] for name in names} == {

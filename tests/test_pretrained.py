@@ -10,6 +10,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from transformer_lib.exercises import capstone5_llama
 from transformer_lib.multi_head_attention import MultiHeadAttention
 from transformer_lib.pretrained import (
     attention_from_torch,
@@ -489,3 +490,23 @@ def test_configurations_are_read_field_by_field(hugging_face):
         True,
         False,
     )
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_the_capstones_llama_is_hugging_faces(hugging_face, tmp_path, tied):
+    """What the check of the exercise takes for right, under the names of a published folder."""
+    (right,) = [e.right[0] for e in capstone5_llama.EXERCISES if e.name == "llama-from-weights"]
+    config, _ = capstone5_llama.random_llama(0, tied)
+    torch.manual_seed(0)
+    theirs = hugging_face.LlamaForCausalLM(hugging_face.LlamaConfig(**config)).eval()
+    with torch.no_grad():
+        for parameter in theirs.parameters():
+            parameter.normal_(std=0.4).add_(parameter.dim() == 1)
+    theirs.save_pretrained(tmp_path)
+    saved = json.loads((tmp_path / "config.json").read_text())
+    state = load_file(tmp_path / "model.safetensors")
+    assert {name: saved[name] for name in config} == config
+    assert state.keys() == capstone5_llama.random_llama(0, tied)[1].keys()
+    tokens = torch.randint(13, (2, 9))
+    with torch.no_grad():
+        assert torch.allclose(right(saved, state)(tokens), theirs(tokens).logits, atol=1e-4)

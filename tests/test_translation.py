@@ -435,6 +435,8 @@ def test_an_unknown_character_among_known_ones_is_no_error(taught):
 def test_company_and_its_size_change_nothing(trained, beams, taught, untrained):
     translator = taught if trained else untrained
     texts = [KOREAN[0], "배", *KOREAN[1:4], "인도 카레 전문점 배가 아프다", "배", "말"]
+    if not trained:  # it never ends by itself
+        texts = texts[:3]
     alone = [translator.translate(text, beams=beams) for text in texts]
     for rows in (2, 64):
         assert translator.translate_all(texts, beams=beams, rows=rows) == alone

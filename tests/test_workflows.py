@@ -134,6 +134,7 @@ def test_what_the_workflows_call_exists():
     targets = set(re.findall(r"^([\w-]+):", makefile, re.MULTILINE))
     called = [words for _, words in commands()]
     assert ["make", "book"] in called
+    assert ["make", "pdf"] in called
     for words in called:
         if words[0] == "make":
             assert set(words[1:]) <= targets

@@ -36,7 +36,15 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "transformer_lib"
-HANDWRITTEN = {"__init__", "__main__", "_validation", "datasets", "exercises", "plotting"}
+HANDWRITTEN = {
+    "__init__",
+    "__main__",
+    "_validation",
+    "datasets",
+    "exercises",
+    "explorers",
+    "plotting",
+}
 WIDTH = 100
 
 DIRECTIVE = re.compile(

@@ -15,11 +15,15 @@ itself, by an assertion or another exception. A copy that cannot be imported, a 
 fixture or a test that never ends shows nothing. The shape checks at run time are off, so that it is
 the values that tests notice.
 
-Torch is imported once; on Linux every run is a fork of that process, elsewhere a new one.
+What the tests and the library import from elsewhere is imported once; on Linux every run is a fork
+of that process, elsewhere a new one.
 """
 
 import argparse
+import ast
+import gc
 import importlib
+import importlib.util
 import json
 import multiprocessing
 import os
@@ -29,7 +33,8 @@ import tempfile
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -38,15 +43,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "transformer_lib"
-# What tests import, some of it only when they first compute a gradient.
-PRELOADED = (
-    "torch",
-    "torch.testing",
-    "torch._dynamo",
-    "numpy",
-    "jaxtyping",
-    "hypothesis.strategies",
-)
+# What is imported late: when a gradient is first computed, or by pytest's configuration.
+LATE = ("torch.testing", "torch._dynamo", "hypothesis.strategies")
 NO_EVIDENCE = (ImportError, NameError, SyntaxError)
 
 
@@ -104,9 +102,10 @@ class Run:
             os.dup2(log.fileno(), 1)
             os.dup2(log.fileno(), 2)
         copy = self.folder / PACKAGE
-        shutil.copytree(self.root / PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(self.root / PACKAGE, copy, copy_function=place)
         if self.mutant:
             path = self.folder / self.mutant.file
+            Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)
             code = self.mutant.apply(path.read_text(encoding="utf-8"))
             path.write_text(code, encoding="utf-8")
         os.chdir(self.root)
@@ -117,8 +116,10 @@ class Run:
         recorder = Recorder(self.tests)
         files = sorted({test.partition("::")[0] for test in self.tests})
         options = ["-q", "--tb=short", "-pno:cacheprovider", "--override-ini=addopts="]
-        quiet = "-Wignore::pytest.PytestAssertRewriteWarning"  # hypothesis is imported already
-        pytest.main([*options, quiet, f"--rootdir={self.root}", *files], plugins=[recorder])
+        # Hypothesis is imported already, and looking for what nobody collected takes longer than
+        # most tests.
+        quiet = ["-Wignore::pytest.PytestAssertRewriteWarning", "-pno:unraisableexception"]
+        pytest.main([*options, *quiet, f"--rootdir={self.root}", *files], plugins=[recorder])
         if not Path(sys.modules[PACKAGE].__file__ or "").is_relative_to(self.folder):
             raise RuntimeError(f"the tests imported {sys.modules[PACKAGE].__file__}")
         (self.folder / "outcomes").write_text(json.dumps(recorder.outcomes), encoding="utf-8")
@@ -185,6 +186,38 @@ class Recorder:
         if outcome:
             for test in self.wanted(item):
                 self.outcomes[test].append(outcome)
+
+
+def place(source: str, target: str) -> None:
+    """Copy code, compiled or not; only link to what is never changed, such as weights."""
+    if source.endswith((".py", ".pyc")):
+        shutil.copy2(source, target)
+    else:
+        os.symlink(source, target)
+
+
+def preload(files: Iterable[Path]) -> None:
+    """Import what these files import from installed packages, but not the library itself."""
+    for name in LATE:
+        importlib.import_module(name)
+    for path in files:
+        for statement in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(statement, ast.ImportFrom):
+                modules = [statement.module or ""]
+            elif isinstance(statement, ast.Import):
+                modules = [alias.name for alias in statement.names]
+            else:
+                continue
+            if all(map(is_installed, modules)):
+                with suppress(ImportError):  # whoever needs it says so
+                    exec(ast.unparse(statement), {})
+
+
+def is_installed(module: str) -> bool:
+    """Whether a module belongs to an installed package that is not the library."""
+    name = module.partition(".")[0]
+    spec = importlib.util.find_spec(name) if name and name != PACKAGE else None
+    return spec is not None and "site-packages" in str(spec.origin)
 
 
 def read_mutants(paths: list[Path], root: Path) -> tuple[list[Mutant], list[str]]:
@@ -270,11 +303,12 @@ def main(arguments: list[str] | None = None) -> int:
 
     os.environ["OMP_NUM_THREADS"] = "1"
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # loading them takes longer than the tests
-    for name in PRELOADED:
-        importlib.import_module(name)
     tests: dict[str, list[str]] = {}
     for test in dict.fromkeys(mutant.test for mutant in mutants):
         tests.setdefault(test.partition("::")[0], []).append(test)
+    preload(path for path in map(root.joinpath, tests) if path.is_file())
+    preload((root / PACKAGE).rglob("*.py"))
+    gc.freeze()  # no run looks through what was there before it
     with tempfile.TemporaryDirectory() as temporary:
         folders = (Path(temporary) / str(number) for number in range(10**6))
         unchanged = [Run(root, next(folders), names) for names in tests.values()]

@@ -1,29 +1,51 @@
-"""Draw the site's own pictures into `book/_static/`: logo, favicon and the map of the book.
+"""Draw the site's own pictures into `book/_static/`.
 
-`python tools/pictures.py` writes them, with `--check` it exits 1 when one is stale. The map knows
-from `_toc.yml` which chapters stand; the rest is marked as planned. The pattern in its tile
-"Attention" is made of real attention weights.
+`python tools/pictures.py` writes them, with `--check` it exits 1 when one is stale. The map of the
+book knows from `_toc.yml` which chapters stand; the rest is marked as planned. The pattern in its
+tile "Attention" is made of real attention weights. The map of the library is drawn from its
+imports, and the translator at work from what the shipped one does.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from functools import cache, partial
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+import matplotlib.pyplot as plt
 import torch
 import yaml
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextPath, text_to_path
+from PIL import Image, ImageChops, ImageStat
 from torch import Tensor
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
+
+from imports import Module, library  # noqa: E402
 
 from transformer_lib.attention import dot_product_attention  # noqa: E402
-from transformer_lib.plotting import BLUE, GREEN, GREY, ORANGE, PURPLE, RED  # noqa: E402
+from transformer_lib.datasets import scenes  # noqa: E402
+from transformer_lib.object_detection import draw_detections, pipeline  # noqa: E402
+from transformer_lib.plotting import (  # noqa: E402
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    RED,
+    korean_font,
+)
+from transformer_lib.transformer import record_attention  # noqa: E402
+from transformer_lib.translation import END, START, Translator  # noqa: E402
 
 INK, PALE = "#1f2328", "#9aa1ab"
+SANS = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
 
 
 # -- SVG -------------------------------------------------------------------------------------
@@ -279,13 +301,200 @@ def book_map(columns: int, width: float, gap: float) -> str:
             way = [(down, y0 + height), (down, lane), (up, lane), (up, y1 - 1)]
         parts.append(arrow(way, GREY, 1.8))
     rows = -(-len(STAGES) // columns)
-    text = group(parts, font_family="system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif")
+    text = group(parts, font_family=SANS)
     return svg(
         columns * (width + gap) - gap,
         rows * (height + gap) - gap,
         text,
         "From the weighted sum to a translator and an object detector",
     )
+
+
+# -- The library -----------------------------------------------------------------------------
+
+HUES = (BLUE, GREEN, ORANGE, PURPLE, RED)
+
+
+def library_map(modules: list[Module], step: float, height: float, font: float) -> str:
+    """Draw what uses what: names on a staircase, and under each a wire to those that use it.
+
+    A module's row runs from its name to the left, with a dot on the wire of each module that it
+    imports. The numbers in front are the chapters that build it.
+    """
+    letter, margin = 0.61 * font, 4 * font
+    left = {module.name: margin + step * place for place, module in enumerate(modules)}
+    middle = {module.name: height * (place + 0.5) for place, module in enumerate(modules)}
+    hue = {module.name: HUES[place % len(HUES)] for place, module in enumerate(modules)}
+    wires, rows = [], []
+    for module in modules:
+        x, y = left[module.name], middle[module.name]
+        users = [user.name for user in modules if module.name in user.uses]
+        if users:
+            foot = (x + step / 2, middle[users[-1]])
+            wires.append(line((x + step / 2, y), foot, hue[module.name], step / 12 + 0.8))
+        if module.uses:
+            start = left[module.uses[0]] + step / 2
+            rows.append(line((start, y), (x, y), PALE, 1.2))
+        rows += [dot((left[u] + step / 2, y), step / 9 + 1.6, hue[u]) for u in module.uses]
+        width = letter * len(module.name)
+        frame = {"rx": 4, "stroke": hue[module.name], "stroke_width": 1.2}
+        rows.append(box(x, y - 0.42 * height, width + font, 0.84 * height, **frame, fill="white"))
+        name = {"textLength": width, "font_family": "ui-monospace, Menlo, Consolas, monospace"}
+        rows.append(tag("text", module.name, x=x + font / 2, y=y + 0.34 * font, fill=INK, **name))
+        numbers = ", ".join(str(chapter.number) for chapter in module.chapters)
+        at = {"x": margin - 0.7 * font, "y": y + 0.34 * font, "text_anchor": "end"}
+        rows.append(tag("text", numbers, fill=GREY, **at) if numbers else "")
+    right = max(left[m.name] + letter * len(m.name) + font for m in modules)
+    text = group([*wires, *rows], font_family=SANS, font_size=font)
+    title = "Which module of the library uses which"
+    return svg(right + 1, height * len(modules), text, title)
+
+
+# -- The translator at work --------------------------------------------------------------------
+
+SENTENCES, AMBIGUOUS = ("인도 카레 전문점", "인도 주행 금지"), "인도"
+STEP = 0.42  # seconds a piece; all of it takes less than five
+
+
+class Piece(NamedTuple):
+    """A piece of a word: its letters, and whether a word begins with it."""
+
+    text: str
+    begins: bool
+    special: bool = False
+
+
+@cache
+def written(sentence: str) -> tuple[list[Piece], list[Piece], Tensor]:
+    """Translate a sentence; return its pieces, those of the translation, and the attention.
+
+    The attention is what each piece, while it is being written, pays to the pieces of the source:
+    the mean over the heads of the last decoder layer, of shape (target, source).
+    """
+    translator = Translator.from_pretrained("ko-en")
+    tokenizer, model = translator.tokenizer, translator.model
+    source = [*tokenizer.encode(sentence).ids, END]
+    target = [*tokenizer.encode(translator.translate(sentence)).ids, END]
+    with torch.no_grad(), record_attention(model) as weights:
+        logits = model(torch.tensor([source]), torch.tensor([[START, *target[:-1]]]))
+    assert logits[0].argmax(dim=-1).tolist() == target
+    last = weights[f"decoder.layers.{model.config.n_decoder_layers - 1}.cross_attention"]
+
+    def pieces(ids: list[int]) -> list[Piece]:
+        tokens = [tokenizer.id_to_token(one) for one in ids[:-1]]
+        begun = [Piece(token.removeprefix("▁"), token.startswith("▁")) for token in tokens]
+        return [*begun, Piece("end", True, special=True)]
+
+    return pieces(source), pieces(target), last[0].mean(dim=0)
+
+
+def letters(text: str, size: float) -> tuple[str, float]:
+    """Return the outline of a text's letters, so that no reader lacks the font, and its width."""
+    font = FontProperties(family=korean_font(), size=size)
+    path = []
+    for points, code in TextPath((0, 0), text, prop=font).iter_segments():
+        corners = [f"{number(x)} {number(-y)}" for x, y in points.reshape(-1, 2).round(1).tolist()]
+        path.append({1: "M", 2: "L", 3: "Q"}[code] + " ".join(corners) if code != 79 else "Z")
+    width, _, _ = text_to_path.get_text_width_height_descent(text, font, False)
+    return "".join(path), float(width)
+
+
+def row(pieces: list[Piece], y: float, width: float, size: float) -> tuple[list[str], list[float]]:
+    """Draw pieces in a row of this width; return each one and the place of its middle.
+
+    The pieces of a word touch each other.
+    """
+    outlines = [letters(piece.text, size) for piece in pieces]
+    inside, between = 0.8 * size, 0.55 * size
+    gaps = [between if piece.begins else 2.0 for piece in pieces]
+    x = (width - sum(w + inside + g for (_, w), g in zip(outlines, gaps, strict=True))) / 2
+    boxes, middles = [], []
+    for piece, (outline, wide), gap in zip(pieces, outlines, gaps, strict=True):
+        x += gap
+        edge = ORANGE if piece.text == AMBIGUOUS else PALE
+        frame = box(x, y, wide + inside, 1.9 * size, rx=4, fill="white", stroke=edge)
+        ink = tag("path", d=outline, fill=GREY if piece.special else INK)
+        boxes.append(frame + group([ink], x + inside / 2, y + 1.32 * size))
+        middles.append(x + (wide + inside) / 2)
+        x += wide + inside
+    return boxes, middles
+
+
+def writing(sentence: str, width: float, size: float, moving: bool) -> list[str]:
+    """Draw how a sentence is translated: each piece with its attention, one after another."""
+    source, target, attention = written(sentence)
+    height = 9.2 * size
+    above, top = row(source, 0.0, width, size)
+    below, bottom = row(target, height - 1.9 * size, width, size)
+    parts = []
+    for step, (piece, x, weights) in enumerate(zip(below, bottom, attention.tolist(), strict=True)):
+        lines = [
+            tag(
+                "line",
+                x1=x,
+                y1=height - 1.9 * size,
+                x2=place,
+                y2=1.9 * size,
+                stroke=ORANGE if word.text == AMBIGUOUS else BLUE,
+                stroke_width=round(1 + 5 * weight, 2),
+                stroke_opacity=round(weight, 2),
+            )
+            for word, place, weight in zip(source, top, weights, strict=True)
+            if weight > 0.02
+        ]
+        delay = f"animation-delay:{number(step * STEP)}s" if moving else None
+        parts.append(group(lines, class_="a", style=delay))
+        parts.append(group([piece], class_="p", style=delay))
+    return [*above, *parts]
+
+
+APPEAR = """
+.a{animation:a 1s both}.p{animation:p .3s both}
+@keyframes a{0%{opacity:0}20%,60%{opacity:1}100%{opacity:.4}}@keyframes p{0%{opacity:0}}
+"""
+
+
+def translator_at_work(columns: int, width: float, size: float, *, moving: bool) -> str:
+    """Draw both sentences, one beside or under the other; still, all is there at once."""
+    high, gap = 9.2 * size, 2.2 * size
+    parts = [
+        group(
+            writing(sentence, width, size, moving),
+            (place % columns) * (width + gap),
+            (place // columns) * (high + gap) + 1,
+        )
+        for place, sentence in enumerate(SENTENCES)
+    ]
+    rows = -(-len(SENTENCES) // columns)
+    style = tag("style", APPEAR) if moving else tag("style", ".a{opacity:.6}")
+    size_of_all = columns * (width + gap) - gap, rows * (high + gap) - gap + 2
+    ground = box(0, 0, *size_of_all, fill="white")
+    return svg(*size_of_all, style + ground + "".join(parts), "The translator at work")
+
+
+# -- The detector at work ----------------------------------------------------------------------
+
+
+def detector_at_work() -> bytes:
+    """Draw what the quick start draws: a scene with what the shipped detector finds in it."""
+    image = scenes.draw_scene(8, split="test").image
+    with plt.rc_context(
+        {"figure.constrained_layout.w_pad": 0, "figure.constrained_layout.h_pad": 0}
+    ):
+        ax = draw_detections(image, pipeline("object-detection")(image), size=(5.2, 4.2))
+        file = BytesIO()
+        ax.figure.savefig(file, format="png", dpi=150)
+    plt.close(ax.figure)
+    return quantized(file.getvalue())
+
+
+def quantized(png: bytes) -> bytes:
+    """Return a picture with 256 colours, a third of the size."""
+    file = BytesIO()
+    Image.open(BytesIO(png)).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(
+        file, "png", optimize=True
+    )
+    return file.getvalue()
 
 
 def logo() -> str:
@@ -311,11 +520,19 @@ def logo() -> str:
     return svg(64, 64, hull + spokes + dot((x, y), 8.0, "#7d8590"), "Building the Transformer")
 
 
-PICTURES = {
+PICTURES: dict[str, Callable[[], str | bytes]] = {
     "logo.svg": logo,
     "favicon.svg": logo,
     "map.svg": lambda: book_map(columns=4, width=196.0, gap=26.0),
     "map-narrow.svg": lambda: book_map(columns=2, width=166.0, gap=24.0),
+    **{
+        f"writing{kind}{pace}.svg": partial(translator_at_work, *shape, moving=not pace)
+        for kind, shape in (("", (2, 440.0, 15.0)), ("-narrow", (1, 330.0, 11.5)))
+        for pace in ("", "-still")
+    },
+    "detections.png": detector_at_work,
+    "library.svg": lambda: library_map(library(ROOT), step=24.0, height=27.0, font=13.0),
+    "library-narrow.svg": lambda: library_map(library(ROOT), step=7.0, height=23.0, font=11.0),
 }
 
 
@@ -324,13 +541,23 @@ def main() -> int:
     stale = []
     for name, draw in PICTURES.items():
         target, content = ROOT / "book" / "_static" / name, draw()
-        if not target.exists() or target.read_text(encoding="utf-8") != content:
+        if not target.exists() or not same(target.read_bytes(), content):
             stale.append(name)
             if "--check" not in sys.argv:
-                target.write_text(content, encoding="utf-8", newline="\n")
+                target.write_bytes(content if isinstance(content, bytes) else content.encode())
     for name in stale:
         print(f"{'stale' if '--check' in sys.argv else 'drawn'}: book/_static/{name}")
     return int(bool(stale) and "--check" in sys.argv)
+
+
+def same(stored: bytes, drawn: str | bytes) -> bool:
+    """Tell whether two pictures are the same; those of pixels may be packed in other bytes."""
+    if isinstance(drawn, str):
+        return stored == drawn.encode()
+    one, other = (Image.open(BytesIO(data)).convert("RGB") for data in (stored, drawn))
+    if one.size != other.size:
+        return False
+    return max(ImageStat.Stat(ImageChops.difference(one, other)).mean) < 0.5
 
 
 if __name__ == "__main__":

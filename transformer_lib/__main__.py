@@ -1,9 +1,18 @@
-"""Use the shipped models from a terminal: ``python -m transformer_lib translate "…"``."""
+"""Use the shipped models from a terminal: ``python -m transformer_lib translate "…"``.
+
+``translate`` translates sentences, ``detect`` finds the objects in pictures.
+"""
 
 import argparse
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -18,27 +27,113 @@ def main(arguments: Sequence[str] | None = None) -> int:
     translate.add_argument("text", nargs="*", help="sentences; none: the lines of standard input")
     translate.add_argument("--model", default="ko-en", help="a shipped translator, or a folder")
     translate.add_argument("--beams", type=int, default=4, help="1 is greedy decoding")
+    translate.set_defaults(run=_translate)
+    detect = commands.add_parser(
+        "detect",
+        help="find the objects in pictures",
+        description="Find the objects in pictures: print score, label and box (xmin ymin xmax "
+        "ymax, in pixels) of each. A picture that cannot be read is named, and the others follow.",
+    )
+    detect.add_argument("picture", nargs="+", help="a file, or an http or https address")
+    detect.add_argument(
+        "--model",
+        default="scenes-detr",
+        help="a shipped detector, a folder, or a name on Hugging Face's hub",
+    )
+    detect.add_argument("--threshold", type=float, default=0.5, help="scores above it count")
+    detect.add_argument("--timeout", type=float, default=30.0, help="seconds for an address")
+    detect.add_argument(
+        "--output",
+        type=Path,
+        help="where to draw what was found: a folder, or, "
+        "for one picture, a file that ends in .png, .jpg, .webp or .pdf",
+    )
+    detect.set_defaults(run=_detect)
     options = parser.parse_args(arguments)
-
-    from transformer_lib.translation import Translator  # slow, so after the arguments proved right
-
     try:
-        translator = Translator.from_pretrained(options.model)
-        texts = (("", text) for text in options.text) if options.text else _lines()
-        for where, text in texts:
-            try:
-                translation = translator.translate(text, beams=options.beams)
-            except ValueError as error:
-                raise ValueError(f"{where}{error}") from None
-            print(translation, flush=True)
+        return options.run(options)
     except BrokenPipeError:  # whoever read has had enough
         return 1
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, ModuleNotFoundError) as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+def _translate(options: argparse.Namespace) -> int:
+    from transformer_lib.translation import Translator  # slow, so after the arguments proved right
+
+    translator = Translator.from_pretrained(options.model)
+    texts = (("", text) for text in options.text) if options.text else _lines()
+    for where, text in texts:
+        try:
+            translation = translator.translate(text, beams=options.beams)
+        except ValueError as error:
+            raise ValueError(f"{where}{error}") from None
+        print(translation, flush=True)
     return 0
+
+
+def _detect(options: argparse.Namespace) -> int:
+    from transformer_lib.object_detection import load_image, pipeline
+
+    detector = pipeline("object-detection", options.model, threshold=options.threshold)
+    status = 0
+    places = _drawings(options.picture, options.output)
+    for name, place in zip(options.picture, places, strict=True):
+        try:
+            image = load_image(name, timeout=options.timeout, name="picture")
+        except (OSError, ValueError) as error:
+            print(f"python -m transformer_lib: {error}", file=sys.stderr)
+            status = 1
+            continue
+        found = detector(image)
+        print(f"{name}: {len(found)} object{'s' * (len(found) != 1)}", flush=True)
+        for detection in found:
+            box = " ".join(str(side) for side in detection["box"].values())
+            print(f"  {detection['score']:.4f}  {detection['label']}  {box}", flush=True)
+        if place is not None:
+            _save_drawing(image, found, place)
+    return status
+
+
+def _drawings(pictures: Sequence[str], output: Path | None) -> list[Path | None]:
+    """Return for each picture the file it is to be drawn into, each another one."""
+    if output is None:
+        return [None] * len(pictures)
+    if output.suffix.lower() in (".png", ".jpg", ".jpeg", ".webp", ".pdf", ".svg"):
+        if len(pictures) > 1:
+            raise ValueError(
+                f"output: expected a folder for {len(pictures)} pictures, got {output}"
+            )
+        if output.exists() and Path(pictures[0]).exists() and output.samefile(pictures[0]):
+            raise ValueError(f"output: {output} is the picture itself")
+        return [output]
+    output.mkdir(parents=True, exist_ok=True)
+    places: list[Path | None] = []
+    for picture in pictures:
+        path = unquote(urlsplit(picture).path) if "://" in picture else picture
+        stem = f"{Path(path).stem or 'picture'}-detections"
+        number, place = 1, output / f"{stem}.png"
+        while place in places:
+            number += 1
+            place = output / f"{stem}-{number}.png"
+        places.append(place)
+    return places
+
+
+def _save_drawing(image: "Image.Image", detections: list[dict[str, Any]], place: Path) -> None:
+    """Draw at the picture's own size, but so large that labels can be read."""
+    import matplotlib.pyplot as plt
+
+    from transformer_lib.object_detection import draw_detections
+
+    scale = max(1.0, 480 / max(image.size)) / 100
+    size = (max(scale * image.width, 1.0), max(scale * image.height, 1.0))
+    draw_detections(image, detections, size=size)
+    plt.savefig(place, dpi=100)
+    plt.close()
 
 
 def _lines() -> Iterator[tuple[str, str]]:

@@ -70,7 +70,7 @@ def require_broadcastable(axes: str, **shapes: torch.Size) -> torch.Size:
 def require_fields(config: Any) -> None:
     """Raise unless every field of a dataclass has a value of its declared type.
 
-    An int may stand for a float. Fields declared as a tuple are left to the dataclass itself.
+    An int may stand for a float. Fields declared as a collection are left to the dataclass itself.
 
     Raises:
         TypeError: A field has another type than declared.
@@ -81,7 +81,7 @@ def require_fields(config: Any) -> None:
         if get_origin(field.type) is Literal:
             if value not in kinds:
                 raise ValueError(f"{field.name}: expected one of {kinds}, got {value!r}")
-        elif get_origin(field.type) is tuple:
+        elif get_origin(field.type) is tuple or any(map(get_origin, kinds)):
             continue
         elif type(value) not in kinds and not (float in kinds and type(value) is int):
             names = " or ".join(kind.__name__ for kind in kinds)

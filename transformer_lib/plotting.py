@@ -2,7 +2,8 @@
 
 Pictures are drawn for paper: dark ink on white, 7.2 inches wide, so that text has one size
 throughout the book. The drawing functions take ``ax``; given one, they make no figure. Without,
-they make one figure and leave showing and closing it to the caller.
+they make one figure and leave showing and closing it to the caller. The functions ``explore_…`` are
+those of :mod:`transformer_lib.explorers`, which needs no extra.
 """
 
 import sys
@@ -26,6 +27,15 @@ except ModuleNotFoundError as error:
         "transformer_lib.plotting needs matplotlib: install building-the-transformer[plots]"
     ) from error
 
+from transformer_lib.explorers import (
+    explore_attention,
+    explore_detections,
+    explore_masks,
+    explore_positions,
+    explore_softmax,
+    explore_weighted_sum,
+)
+
 __all__ = [
     "BLUE",
     "GREEN",
@@ -34,6 +44,12 @@ __all__ = [
     "PURPLE",
     "RED",
     "arrows",
+    "explore_attention",
+    "explore_detections",
+    "explore_masks",
+    "explore_positions",
+    "explore_softmax",
+    "explore_weighted_sum",
     "figure",
     "heatmap",
     "korean_font",

@@ -344,6 +344,7 @@ _FILES = (
     "config.json",
     "generation_config.json",
     "model.safetensors",
+    "preprocessor_config.json",
     "source.spm",
     "special_tokens_map.json",
     "target.spm",

@@ -22,12 +22,15 @@ from sphinx.config import Config
 from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
+# The checkout that the book is built from is the one that it documents.
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
+
+import looking_up  # noqa: E402
+
 PACKAGE = "transformer_lib"
 COLAB_BRANCH = "colab"  # where tools/publish.py puts the notebooks that are ready for Colab
 HOSTS = ("github.com", "gitlab.com")  # the ones whose links the theme knows how to write
-
-# The checkout that the book is built from is the one that it documents.
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 
 # -- Repository ------------------------------------------------------------------------------
@@ -145,8 +148,8 @@ class ExportBadges(SphinxTransform):
     """Hide the directives of export cells and show where the code goes instead.
 
     A cell that begins with `#| export` loses that line and gets a badge with the path of its
-    module, which links to the module's entry in the API reference. The `#| default_exp` cell
-    disappears.
+    module and the names that it adds, which link to their entries in the API reference; where they
+    are built is noted for the links back. The `#| default_exp` cell disappears.
     """
 
     default_priority = 210
@@ -166,7 +169,12 @@ class ExportBadges(SphinxTransform):
             code = block.astext()[directive.end() :]
             block.rawsource = code
             block[:] = [nodes.Text(code)]
-            cell.insert(0, self.badge(name or default))
+            module, names = f"{PACKAGE}.{name or default}", looking_up.public_names(code)
+            places = looking_up.stored(self.env, "exports").setdefault(self.env.docname, {})
+            places |= {
+                f"{module}.{one}": looking_up.Place.of(self.env.docname, cell) for one in names
+            }
+            cell.insert(0, self.badge(module, names))
 
     def code_cells(self) -> Iterator[tuple[nodes.container, nodes.literal_block]]:
         """Yield each code cell with the block that holds its source."""
@@ -175,20 +183,29 @@ class ExportBadges(SphinxTransform):
                 for block in source.findall(nodes.literal_block):
                     yield source.parent, block
 
-    def badge(self, module: str) -> nodes.paragraph:
-        """Make the badge of a cell that is exported to a module."""
-        path = f"{PACKAGE}/{module}.py"
-        link = addnodes.pending_xref(
+    def badge(self, module: str, names: list[str]) -> nodes.paragraph:
+        """Make the badge of a cell that adds names to a module."""
+        path = f"{module.replace('.', '/')}.py"
+        badge = nodes.paragraph("", "", self.link("mod", module, path), classes=["export-badge"])
+        for number, name in enumerate(names):
+            badge += [
+                nodes.Text(", " if number else ": "),
+                self.link("obj", f"{module}.{name}", name),
+            ]
+        return badge
+
+    def link(self, kind: str, target: str, text: str) -> addnodes.pending_xref:
+        """Make a link to an entry of the API reference."""
+        return addnodes.pending_xref(
             "",
-            nodes.inline(path, path),
+            nodes.inline(text, text),
             refdomain="py",
-            reftype="mod",
-            reftarget=f"{PACKAGE}.{module}",
+            reftype=kind,
+            reftarget=target,
             refdoc=self.env.docname,
             refexplicit=True,
             refwarn=True,
         )
-        return nodes.paragraph("", "", link, classes=["export-badge"])
 
 
 # -- Text and pictures -----------------------------------------------------------------------
@@ -241,6 +258,23 @@ def number_the_printed_title(
 
 
 # -- API reference ---------------------------------------------------------------------------
+
+
+SIGNATURE = re.compile(r'<dt class="sig sig-object py".*?</dt>', re.S)
+
+
+def lines_of_signatures(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """Put parameters on lines of their own without a list of definitions, which has no terms.
+
+    A screen reader would announce that list.
+    """
+    tags = {"<dl>": "", "</dl>": "", "<dd>": '<span class="sig-line">', "</dd>": "</span>"}
+    context["body"] = SIGNATURE.sub(
+        lambda signature: re.sub("</?d[ld]>", lambda tag: tags[tag[0]], signature[0]),
+        context.get("body", ""),
+    )
 
 
 def signature_as_written(
@@ -322,6 +356,7 @@ def prepare_docstring(
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register everything with Sphinx."""
+    app.setup_extension("looking_up")
     app.connect("config-inited", add_repository)
     app.connect("config-inited", choose_scripts)
     # After the theme, which writes the buttons at 501.
@@ -331,6 +366,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("autodoc-process-docstring", mark_returns_as_prose, priority=400)
     app.connect("autodoc-process-docstring", prepare_docstring, priority=600)
     app.connect("html-page-context", number_the_printed_title, priority=900)
+    app.connect("html-page-context", lines_of_signatures, priority=900)
     app.add_transform(ExportBadges)
     app.add_post_transform(PictureBoxes)
     app.add_post_transform(KeptPunctuation)

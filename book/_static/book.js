@@ -1,12 +1,16 @@
 // What scrolls sideways inside itself can be reached and moved by keyboard.
 {
+  const wide = 'div.picture, table, div.math, mjx-container[display="true"]';
   const mark = () => {
-    for (const box of document.querySelectorAll(".bd-article :is(div.picture, table, div.math)")) {
+    for (const box of document.querySelectorAll(`.bd-article :is(${wide})`)) {
       if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
       else box.removeAttribute("tabindex");
     }
   };
-  window.addEventListener("load", mark);
+  window.addEventListener("load", () => {
+    mark();
+    window.MathJax?.startup?.promise.then(mark);
+  });
   window.addEventListener("resize", mark);
 }
 
@@ -28,5 +32,18 @@
   window.addEventListener("afterprint", () => {
     restore.forEach((undo) => undo());
     restore = [];
+  });
+}
+
+// The search finds a Korean word with its particle, too: 어텐션은 like 어텐션. Its index has words as
+// they stand, and a word that stands nowhere loses the particle at its end.
+{
+  const particle = /(?:에서는|에서|에게|으로|까지|부터|처럼|보다|이란|은|는|이|가|을|를|의|에|와|과|로|도|만|란)$/;
+  const other = /[^\p{Letter}\p{Number}_\p{Emoji_Presentation}]+/u;
+
+  window.splitQuery = (query) => query.split(other).filter((word) => word).map((word) => {
+    const bare = word.replace(particle, "");
+    const terms = Search._index?.terms ?? {};
+    return Object.hasOwn(terms, word) || !Object.hasOwn(terms, bare) ? word : bare;
   });
 }

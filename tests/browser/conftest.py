@@ -1,64 +1,91 @@
-"""A browser, and the built site on a local port."""
+"""A browser, the built site on a local port, and pages of it opened in the browser."""
 
-import functools
 import os
-import shutil
-import threading
-from collections.abc import Iterator
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Playwright, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page
 
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
+import browsing
 
-class Quiet(SimpleHTTPRequestHandler):
-    """Serves files and writes no log."""
-
-    def log_message(self, *args: object) -> None:
-        """Write nothing."""
+# The theme's script does this on pages without sub-headings; nothing is lost by it.
+KNOWN_ERRORS = ("Cannot read properties of null (reading 'classList')",)
 
 
 @pytest.fixture(scope="session")
 def address(site: Path) -> Iterator[str]:
     """Serve the built site on a free port of this machine."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(site)))
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-def chromium(playwright: Playwright) -> str | None:
-    """Find a Chromium: the one named by CHROMIUM, an installed one, or Playwright's own."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    candidates = [os.environ.get("CHROMIUM"), *map(shutil.which, names)]
-    candidates.append(playwright.chromium.executable_path)
-    return next((path for path in candidates if path and Path(path).exists()), None)
+    with browsing.serve(site) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Start Chromium; without one the tests are skipped, but not in CI."""
-    with sync_playwright() as playwright:
-        path = chromium(playwright)
-        if path is None:
-            reason = "no Chromium: install it, or set CHROMIUM to its path"
-            if os.environ.get("CI"):
-                pytest.fail(reason)
-            pytest.skip(reason)
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        yield browser
-        browser.close()
+    try:
+        with browsing.start_chromium() as browser:
+            yield browser
+    except FileNotFoundError as error:
+        if os.environ.get("CI"):
+            pytest.fail(str(error))
+        pytest.skip(str(error))
+
+
+Open = Callable[[BrowserContext, str], tuple[Page, list[str]]]
+
+
+@pytest.fixture(scope="session")
+def open_page(address: str) -> Open:
+    """Return a function that opens a page of the site, with its mathematics typeset.
+
+    It gives the page and a list of its errors, which grows while the page is used. Requests to any
+    other host are among them.
+    """
+
+    def open_page(context: BrowserContext, name: str) -> tuple[Page, list[str]]:
+        errors: list[str] = []
+
+        def note(error: str) -> None:
+            if not any(known in error for known in KNOWN_ERRORS):
+                errors.append(error)
+
+        def note_request(url: str) -> None:
+            if not url.startswith((address, "data:", "blob:")):
+                note(f"request to {url}")
+
+        page = context.new_page()
+        page.set_default_timeout(90_000)  # for machines that do other things as well
+        page.on("request", lambda request: note_request(request.url))
+        page.on("console", lambda m: note(m.text) if m.type == "error" else None)
+        page.on("pageerror", lambda error: note(str(error)))
+        page.on("response", lambda r: note(f"{r.status} {r.url}") if r.status >= 400 else None)
+        page.goto(f"{address}/{name}")
+        page.evaluate("window.MathJax && MathJax.startup.promise")
+        return page, errors
+
+    return open_page
+
+
+@pytest.fixture
+def visit(browser: Browser, open_page: Open) -> Iterator[Callable[..., Page]]:
+    """Return a function that opens a page for a new reader, and see that it has no errors."""
+    opened = []
+
+    def visit(
+        name: str, scheme: str = "light", width: int = 1280, height: int = 900, **options: object
+    ) -> Page:
+        context = browser.new_context(
+            color_scheme=scheme, viewport={"width": width, "height": height}, **options
+        )
+        page, errors = open_page(context, name)
+        opened.append((context, errors))
+        return page
+
+    yield visit
+    for context, _ in opened:
+        context.close()
+    assert [error for _, errors in opened for error in errors] == []

@@ -1,6 +1,7 @@
-"""Sentence pairs to learn translation from: a generated corpus, everyday sentences, your own file.
+"""What to learn from: sentence pairs of a grammar, everyday ones, your own, and drawn scenes.
 
-The generated corpus is ``transformer_lib.datasets.korean_english``.
+The grammar is ``transformer_lib.datasets.korean_english``, the scenes are
+``transformer_lib.datasets.scenes``.
 """
 
 from transformer_lib.datasets.pairs import Pair, everyday, read_pairs

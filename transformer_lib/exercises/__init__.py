@@ -1,7 +1,8 @@
 """Instant answers to the exercises of the book.
 
 ``check(name, answer)`` prints one line: *not yet* for an unfilled answer, *right*, or which
-mistake the answer looks like. Every chapter has a file here with its exercises.
+mistake the answer looks like. Every chapter has a file here with its exercises, every part one
+with the stages of its capstone.
 """
 
 import importlib
@@ -159,7 +160,15 @@ def _run(function: Callable[..., Any], case: tuple[Any, ...]) -> Any:
 
 
 def _copy(case: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(a.detach().clone() if isinstance(a, Tensor) else a for a in case)
+    return tuple(_clone(argument) for argument in case)
+
+
+def _clone(x: Any) -> Any:
+    if isinstance(x, Tensor):
+        return x.detach().clone()
+    if type(x) is dict:
+        return {key: _clone(value) for key, value in x.items()}
+    return type(x)(map(_clone, x)) if type(x) in (list, tuple) else x
 
 
 def _equal(a: Any, b: Any, tolerance: float) -> bool:
@@ -200,4 +209,8 @@ def _show(value: Any) -> str:
         return f"{value:.4g}"
     if isinstance(value, tuple):
         return f"({', '.join(_show(v) for v in value)})"
+    if isinstance(value, Mapping):
+        return f"a dictionary of {len(value)}"
+    if isinstance(value, list) and any(isinstance(v, Mapping) for v in value):
+        return f"a list of {len(value)} dictionaries"
     return repr(value)

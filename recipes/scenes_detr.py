@@ -1,0 +1,525 @@
+"""Train the detector of living-room scenes that comes with the library.
+
+``python recipes/scenes_detr.py --folder runs/scenes-detr`` trains and scores it. Stopped at any
+moment, the same command goes on where it was. ``--ship`` then puts the model into the package and
+its log and scores beside this file.
+
+The scenes are drawn once, into the folder. Then there are two phases. First the backbone and the
+encoder learn, for every place of the feature map, what covers it and where the edges of that object
+are: every place has a target of its own, so this goes quickly. Then the whole model learns by the
+paper's set loss.
+"""
+
+import argparse
+import json
+import math
+import shutil
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from recording import record
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+from torch.nn import functional as F
+from tqdm import tqdm
+
+from transformer_lib.datasets import scenes
+from transformer_lib.detr import (
+    DETR,
+    DETRConfig,
+    ImageProcessor,
+    Predictions,
+    ResNetConfig,
+    Target,
+    evaluate,
+    generalized_iou,
+    image_positions,
+    set_loss,
+    to_centres,
+    to_corners,
+)
+from transformer_lib.multi_head_attention import KeysValues
+
+ROOT = Path(__file__).resolve().parent.parent
+SHIPPED = ROOT / "transformer_lib" / "models" / "scenes-detr"
+RECORD = Path(__file__).resolve().parent / "scenes_detr"
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One of the two phases of a run.
+
+    Attributes:
+        updates: Steps of the optimiser.
+        rate: The highest learning rate.
+        warmup: Updates over which the rate rises; then it falls as a cosine, to 0.
+    """
+
+    updates: int
+    rate: float
+    warmup: int
+
+    def rate_of(self, update: int) -> float:
+        """Return the learning rate of an update, counted from 1."""
+        if update <= self.warmup:
+            return self.rate * update / self.warmup
+        done = (update - self.warmup) / (self.updates - self.warmup)
+        return self.rate * 0.5 * (1 + math.cos(math.pi * done))
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a run is made with."""
+
+    pretraining: Phase = Phase(updates=800, rate=1e-3, warmup=50)
+    training: Phase = Phase(updates=6000, rate=5e-4, warmup=100)
+    scenes: int = 24_000
+    batch: int = 32
+    sizes: tuple[tuple[int, int], ...] = ((160, 128), (128, 160), (128, 128), (192, 128))
+    weight_decay: float = 1e-4
+    clip: float = 0.5
+    sets: int = 4
+    seed: int = 0
+
+
+LOG_EVERY, LOOK_EVERY = 100, 1000  # updates
+SCORED = {"test": 1000, "valid": 500, "unfamiliar": 500}
+PROCESSOR = ImageProcessor(shortest_edge=128, longest_edge=213)
+CONFIG = DETRConfig(
+    labels=scenes.LABELS,
+    backbone=ResNetConfig(depths=(2, 2, 2), widths=(32, 64, 128), stem_width=32, block="basic"),
+    d_model=128,
+    n_encoder_layers=3,
+    n_decoder_layers=3,
+    d_ff=512,
+    n_queries=20,
+    dropout=0.0,
+)
+
+
+def target_of(scene: scenes.Scene) -> Target:
+    """Return a scene's objects as the loss takes them."""
+    size = torch.tensor(scene.image.size).repeat(2)
+    labels = torch.tensor([scenes.LABELS.index(label) for label in scene.labels])
+    return Target(labels, to_centres(torch.tensor(scene.boxes) / size))
+
+
+def draw(recipe: Recipe, folder: Path) -> list[tuple[np.ndarray, list[Target]]]:
+    """Return the scenes to train on, those of one size together; draw those that are not there."""
+    per_size = recipe.scenes // len(recipe.sizes)
+    drawn = []
+    for place, (width, height) in enumerate(recipe.sizes):
+        seeds = range(place * per_size, (place + 1) * per_size)
+        pixels_file = folder / f"scenes-{width}x{height}.npy"
+        boxes_file = pixels_file.with_suffix(".json")
+        if not boxes_file.exists():  # written last
+            folder.mkdir(parents=True, exist_ok=True)
+            pixels = np.empty((per_size, height, width, 3), np.uint8)
+            objects = []
+            for i, seed in enumerate(tqdm(seeds, f"drawing {width}x{height}", disable=None)):
+                scene = scenes.draw_scene(seed, split="train", size=(width, height))
+                pixels[i] = np.asarray(scene.image)
+                target = target_of(scene)
+                objects.append([target.labels.tolist(), target.boxes.tolist()])
+            np.save(pixels_file, pixels)
+            boxes_file.write_text(json.dumps(objects), encoding="utf-8")
+        objects = json.loads(boxes_file.read_text(encoding="utf-8"))
+        targets = [Target(torch.tensor(names), torch.tensor(boxes)) for names, boxes in objects]
+        drawn.append((np.load(pixels_file, mmap_mode="r"), targets))
+    return drawn
+
+
+class Batches:
+    """Batch number n is always the same: scenes of one size, at random mirrored and tinted."""
+
+    def __init__(self, recipe: Recipe, folder: Path, processor: ImageProcessor) -> None:
+        self.recipe, self.drawn = recipe, draw(recipe, folder)
+        self.mean = torch.tensor(processor.mean).view(3, 1, 1)
+        self.std = torch.tensor(processor.std).view(3, 1, 1)
+
+    def __getitem__(self, number: int) -> tuple[Tensor, list[Target]]:
+        """Return pictures of shape (batch, 3, height, width), and what is in them."""
+        random = np.random.default_rng([self.recipe.seed, number])
+        pictures, targets = self.drawn[number % len(self.drawn)]
+        chosen = random.choice(len(pictures), self.recipe.batch, replace=False)
+        pixels = torch.from_numpy(pictures[np.sort(chosen)]).permute(0, 3, 1, 2).float() / 255
+        tint = torch.from_numpy(random.uniform(0.8, 1.2, (self.recipe.batch, 3, 1, 1))).float()
+        pixels = ((pixels * tint).clamp(max=1) - self.mean) / self.std
+        mirrored = random.random(self.recipe.batch) < 0.5
+        pixels[mirrored] = pixels[mirrored].flip(-1)
+        boxes = [targets[place] for place in np.sort(chosen)]
+        return pixels.contiguous(memory_format=torch.channels_last), [
+            mirror(target) if turned else target
+            for target, turned in zip(boxes, mirrored, strict=True)
+        ]
+
+
+def mirror(target: Target) -> Target:
+    """Return the objects of the picture with left and right exchanged."""
+    cx, *others = target.boxes.unbind(-1)
+    return Target(target.labels, torch.stack([1 - cx, *others], dim=-1))
+
+
+class PlaceHead(nn.Module):
+    """Reads the encoder's output: for every place, logits of the labels, and the box it is in."""
+
+    def __init__(self, d_model: int, labels: int) -> None:
+        super().__init__()
+        self.labels = nn.Linear(d_model, labels)
+        self.boxes = nn.Linear(d_model, 4)
+
+    def forward(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """Return logits (batch, places, labels) and boxes (batch, places, 4) as shares."""
+        return self.labels(memory), self.boxes(memory).sigmoid()
+
+
+def place_targets(targets: list[Target], rows: int, columns: int) -> tuple[Tensor, Tensor]:
+    """Return for the middle of every place the label and box of the smallest object around it.
+
+    Returns:
+        Labels (batch, places), ``len(scenes.LABELS)`` where there is no object, and boxes (batch,
+        places, 4).
+    """
+    y, x = torch.meshgrid(
+        (torch.arange(rows) + 0.5) / rows, (torch.arange(columns) + 0.5) / columns, indexing="ij"
+    )
+    labels, boxes = [], []
+    for target in targets:
+        xmin, ymin, xmax, ymax = to_corners(target.boxes)[:, :, None, None].unbind(1)
+        around = ((xmin < x) & (x < xmax) & (ymin < y) & (y < ymax)).flatten(1)
+        area = target.boxes[:, 2] * target.boxes[:, 3]
+        smallest = torch.where(around, area[:, None], math.inf).argmin(0)
+        labels.append(torch.where(around.any(0), target.labels[smallest], len(scenes.LABELS)))
+        boxes.append(target.boxes[smallest])
+    return torch.stack(labels), torch.stack(boxes)
+
+
+class PlaceLoss(nn.Module):
+    """The loss of the first phase, with the head that reads the encoder's output for it."""
+
+    def __init__(self, model: DETR) -> None:
+        super().__init__()
+        d_model = model.config.d_model
+        self.model = model
+        self.labels = nn.Linear(d_model, len(model.config.labels) + 1)  # the last: no object
+        self.boxes = nn.Linear(d_model, 4)
+
+    def forward(self, pixels: Tensor, targets: list[Target]) -> Tensor:
+        """Return the loss of a batch."""
+        memory, _ = encode(self.model, pixels)
+        stride = self.model.backbone.stride
+        rows, columns = (-(-size // stride) for size in pixels.shape[2:])
+        labels, boxes = place_targets(targets, rows, columns)
+        covered = labels < len(scenes.LABELS)
+        found, wanted = self.boxes(memory).sigmoid()[covered], boxes[covered]
+        apart = 1 - generalized_iou(to_corners(found), to_corners(wanted))
+        label_loss = F.cross_entropy(self.labels(memory).flatten(0, 1), labels.flatten())
+        return label_loss + 5 * (found - wanted).abs().sum(-1).mean() + 2 * apart.mean()
+
+
+class SetLoss(nn.Module):
+    """The loss of the second phase: several sets of queries learn from each picture.
+
+    Every set has its own matching, so that each object teaches as many queries as there are sets
+    (Group DETR: Chen et al., 2023). The sets do not see each other, and the model keeps the first.
+    """
+
+    def __init__(self, model: DETR, sets: int) -> None:
+        super().__init__()
+        self.model = model
+        self.more_queries = nn.Parameter(torch.randn(sets - 1, *model.queries.shape))
+
+    def forward(self, pixels: Tensor, targets: list[Target]) -> Tensor:
+        """Return the loss of a batch."""
+        model, batch = self.model, len(pixels)
+        queries = torch.cat([model.queries[None], self.more_queries])
+        sets = len(queries)
+        memory, positions = encode(model, pixels)
+        projected = model.decoder.project_memory(memory, positions=positions)
+        queries = queries.repeat_interleave(batch, dim=0)
+        x = torch.zeros_like(queries)
+        outputs = []
+        for layer, keys_values in zip(model.decoder.layers, projected, strict=True):
+            repeated = KeysValues(*(part.repeat(sets, 1, 1, 1) for part in keys_values))
+            x = layer(x, repeated, causal=False, positions=queries)
+            outputs.append(model.decoder.final_norm(x))
+        layers = [(model.class_head(x), model.box_head(x).sigmoid()) for x in outputs]
+        return set_loss(Predictions(*layers[-1], tuple(layers[:-1])), targets * sets)["loss"]
+
+
+def encode(model: DETR, pixels: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the encoder's output for pictures without padding, and the places' positions."""
+    features = model.backbone(pixels)
+    mask = features.new_ones(len(pixels), *features.shape[2:], dtype=torch.bool)
+    positions = image_positions(mask, model.config.d_model).flatten(1, 2)
+    places = model.projection(features).flatten(2).transpose(1, 2)
+    return model.encoder(places, positions=positions), positions
+
+
+class Run:
+    """One phase of training, which goes on where it was stopped.
+
+    Args:
+        loss: Returns the loss of a batch; its parameters are trained.
+        phase: How.
+        batches: Batch n is that of update n.
+        folder: Where the checkpoint and the log go.
+    """
+
+    def __init__(
+        self, name: str, loss: nn.Module, phase: Phase, recipe: Recipe, folder: Path
+    ) -> None:
+        self.name, self.loss, self.phase, self.recipe = name, loss, phase, recipe
+        self.file = folder / f"{name}.safetensors"
+        self.log = folder / f"{name}.jsonl"
+        self.parameters = dict(loss.named_parameters())
+        self.optimizer = torch.optim.AdamW(
+            self.parameters.values(), weight_decay=recipe.weight_decay
+        )
+        self.seconds = 0.0
+
+    def train(self, batches: Batches, first: int, look: Callable[[], dict[str, float]]) -> None:
+        """Make the updates that are left.
+
+        Args:
+            batches: Update n takes batch ``first + n``.
+            first: Updates of the phases before.
+            look: Called every thousand updates; what it returns goes into the log.
+        """
+        done = self.resume()
+        self.loss.train()
+        losses: list[float] = []
+        start = time.perf_counter()
+        updates = range(done + 1, self.phase.updates + 1)
+        for update in tqdm(
+            updates, self.name, initial=done, total=self.phase.updates, disable=None
+        ):
+            rate = self.phase.rate_of(update)
+            for group in self.optimizer.param_groups:
+                group["lr"] = rate
+            loss = self.loss(*batches[first + update])
+            self.optimizer.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(
+                self.parameters.values(), self.recipe.clip, error_if_nonfinite=True
+            )
+            self.optimizer.step()
+            losses.append(loss.item())
+            if update % LOG_EVERY == 0 or update == self.phase.updates:
+                now = time.perf_counter()
+                line = {
+                    "phase": self.name,
+                    "update": update,
+                    "loss": round(sum(losses) / len(losses), 5),
+                    "rate": rate,
+                    "seconds": round(now - start, 1),
+                }
+                self.seconds += now - start
+                losses, start = [], now
+                if update % LOOK_EVERY == 0:
+                    line |= look()
+                    self.loss.train()
+                    start = time.perf_counter()  # looking at it is no training
+                with self.log.open("a", encoding="utf-8") as log:
+                    log.write(json.dumps(line) + "\n")
+                self.save(update)
+        self.loss.eval()
+
+    def save(self, update: int) -> None:
+        """Write all that the next update depends on, in one step."""
+        tensors = {f"loss.{name}": tensor for name, tensor in self.loss.state_dict().items()}
+        for name, parameter in self.parameters.items():
+            for key, tensor in self.optimizer.state[parameter].items():
+                tensors[f"optimizer.{key}.{name}"] = tensor
+        part = self.file.with_suffix(".part")
+        progress = {"update": update, "seconds": self.seconds, "recipe": asdict(self.recipe)}
+        save_file(
+            {name: tensor.contiguous() for name, tensor in tensors.items()},
+            part,
+            metadata={"progress": json.dumps(progress)},
+        )
+        part.replace(self.file)
+
+    def resume(self) -> int:
+        """Go back to the last checkpoint, if there is one; return the updates made by then."""
+        if not self.file.exists():
+            self.log.unlink(missing_ok=True)
+            return 0
+        with safe_open(self.file, framework="pt") as opened:
+            progress = json.loads(opened.metadata()["progress"])
+            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+        if progress["recipe"] != json.loads(json.dumps(asdict(self.recipe))):
+            raise ValueError(f"{self.file} was made by another recipe: take another folder")
+        self.loss.load_state_dict(
+            {name: tensors[f"loss.{name}"] for name in self.loss.state_dict()}
+        )
+        for name, parameter in self.parameters.items():
+            for key in ("step", "exp_avg", "exp_avg_sq"):
+                if (saved := tensors.get(f"optimizer.{key}.{name}")) is not None:
+                    self.optimizer.state[parameter][key] = saved
+        self.seconds = progress["seconds"]
+        lines = self.log.read_text(encoding="utf-8").splitlines(keepends=True)
+        kept = [line for line in lines if json.loads(line)["update"] <= progress["update"]]
+        self.log.write_text("".join(kept), encoding="utf-8")
+        return progress["update"]
+
+
+def train(model: DETR, processor: ImageProcessor, recipe: Recipe, folder: Path) -> float:
+    """Train in ``folder``, going on where a run was stopped; return the seconds it took in all."""
+    model.to(memory_format=torch.channels_last)
+    batches = Batches(recipe, folder, processor)
+    valid = draw_split("valid", 200)
+    phases = (
+        Run("pretraining", PlaceLoss(model), recipe.pretraining, recipe, folder),
+        Run("training", SetLoss(model, recipe.sets), recipe.training, recipe, folder),
+    )
+    first = 0
+    for run in phases:
+        run.train(batches, first, lambda: score(model, processor, valid))
+        first += run.phase.updates
+    return sum(run.seconds for run in phases)
+
+
+def draw_split(split: str, number: int) -> list[scenes.Scene]:
+    """Return the first scenes of a split."""
+    return [scenes.draw_scene(seed, split=split) for seed in range(number)]
+
+
+def score(
+    model: DETR, processor: ImageProcessor, drawn: Sequence[scenes.Scene]
+) -> dict[str, float]:
+    """Return COCO's average precision on scenes, in all and by the objects' size."""
+    return {name: round(ap, 4) for name, ap in evaluate(model, processor, drawn).items()}
+
+
+CARD = """---
+license: mit
+library_name: transformer_lib
+pipeline_tag: object-detection
+---
+# scenes-detr
+
+A DETR of {parameters:,} parameters that finds ten kinds of objects in drawn living rooms:
+{labels}. It was made to be looked into and trained further, as chapters 17 and 18 of *Building the
+Transformer* do. It has never seen a photograph.
+
+```python
+from transformer_lib import pipeline
+from transformer_lib.datasets import scenes
+
+pipeline("object-detection")(scenes.draw_scene(0, split="test").image)
+```
+
+The files are as Hugging Face's `DetrForObjectDetection` has them, so that its pipeline reads them
+too. Residual network of {depths} blocks, {widths} channels, stride {stride}; {encoder} encoder and
+{decoder} decoder layers, d_model {d_model}, {n_heads} heads, d_ff {d_ff}, {n_queries} object
+queries. Trained on {scenes:,} scenes of `transformer_lib.datasets.scenes` by `{command}` in
+{minutes:.0f} minutes of {threads} CPU core(s), from seed {seed}.
+
+| Unseen scenes of 160 × 128 pixels | Number | AP | AP50 | AP75 | AP, small | AP, medium |
+|---|---:|---:|---:|---:|---:|---:|
+{rows}
+
+test: all shapes and rooms, among them those that training never showed; valid: the shapes and rooms
+of training; unfamiliar: only those that training never showed. Average precision as COCO defines
+it, small being up to 32² square pixels, medium up to 96². Log, seed, commit and checksum:
+`recipes/scenes_detr` in the repository.
+"""
+
+
+def card(model: DETR, recipe: Recipe, result: dict[str, Any]) -> str:
+    """Return the model card."""
+    config = model.config
+    columns = ("AP", "AP50", "AP75", "AP_small", "AP_medium")
+    rows = [
+        f"| {name} | {SCORED[name]} | " + " | ".join(f"{ap[c]:.3f}" for c in columns) + " |"
+        for name, ap in result["scores"].items()
+    ]
+    return CARD.format(
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        labels=", ".join(config.labels),
+        depths=" + ".join(map(str, config.backbone.depths)),
+        widths=", ".join(map(str, config.backbone.widths)),
+        stride=model.backbone.stride,
+        encoder=config.n_encoder_layers,
+        decoder=config.n_decoder_layers,
+        d_model=config.d_model,
+        n_heads=config.n_heads,
+        d_ff=config.d_ff,
+        n_queries=config.n_queries,
+        scenes=recipe.scenes,
+        command=result["command"],
+        minutes=result["seconds"] / 60,
+        threads=result["threads"],
+        seed=recipe.seed,
+        rows="\n".join(rows),
+    )
+
+
+def main() -> None:
+    """Train, score, and write both down."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--folder", type=Path, required=True, help="where the run is kept")
+    parser.add_argument("--updates", type=int, help="of both phases, instead of the recipe's")
+    parser.add_argument("--scenes", type=int, help="to train on, instead of the recipe's number")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--ship", action="store_true", help="put the result into the package")
+    options = parser.parse_args()
+    recipe = replace(Recipe(), seed=options.seed)
+    least = recipe.batch * len(recipe.sizes)
+    if options.scenes is not None:
+        if options.scenes < least:
+            parser.error(f"--scenes: expected {least} or more, got {options.scenes}")
+        recipe = replace(recipe, scenes=options.scenes)
+    if options.updates is not None:
+        if options.updates < 1:
+            parser.error(f"--updates: expected 1 or more, got {options.updates}")
+        shorter = {
+            name: replace(phase, updates=options.updates, warmup=min(phase.warmup, options.updates))
+            for name, phase in (("pretraining", recipe.pretraining), ("training", recipe.training))
+        }
+        recipe = replace(recipe, **shorter)
+    try:
+        run(recipe, options)
+    except (FloatingPointError, OSError, ValueError) as error:
+        sys.exit(f"{Path(__file__).name}: {error}")
+
+
+def run(recipe: Recipe, options: argparse.Namespace) -> None:
+    """Train, score and record as the options say."""
+    torch.manual_seed(recipe.seed)
+    model = DETR(CONFIG)
+    seconds = train(model, PROCESSOR, recipe, options.folder)
+    folder = options.folder / "model"
+    model.save_pretrained(folder)
+    PROCESSOR.save_pretrained(folder)
+    model = DETR.from_pretrained(folder)
+    scores = {
+        split: score(model, PROCESSOR, draw_split(split, number))
+        for split, number in SCORED.items()
+    }
+    result = record(recipe, seconds, folder / "model.safetensors", scores)
+    text = json.dumps(result, indent=2) + "\n"
+    (options.folder / "scores.json").write_text(text, encoding="utf-8")
+    print(text)
+    if options.ship:
+        shutil.copytree(folder, SHIPPED, dirs_exist_ok=True)
+        (SHIPPED / "README.md").write_text(card(model, recipe, result), encoding="utf-8")
+        RECORD.mkdir(exist_ok=True)
+        logs = [options.folder / f"{phase}.jsonl" for phase in ("pretraining", "training")]
+        text = "".join(log.read_text(encoding="utf-8") for log in logs)
+        (RECORD / "log.jsonl").write_text(text, encoding="utf-8")
+        shutil.copy(options.folder / "scores.json", RECORD / "scores.json")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""Read which module of the library uses which, and which chapters build it.
+
+Both come from the files themselves: the imports of `transformer_lib/`, and the export cells of the
+notebooks. The map of the library and its table are made of them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from graphlib import TopologicalSorter
+from pathlib import Path
+from typing import NamedTuple
+
+import export
+
+
+class Module(NamedTuple):
+    """A module of the library, or a package of it with all that is in it."""
+
+    name: str
+    chapters: tuple[export.Chapter, ...]  # none: written by hand
+    uses: tuple[str, ...]
+
+    @property
+    def finished(self) -> int:
+        """The number of the last chapter that adds to it."""
+        return max((chapter.number for chapter in self.chapters), default=0)
+
+
+def imports(package: Path) -> dict[str, set[str]]:
+    """Return what each module or package directly in a package imports from its neighbours."""
+    found: dict[str, set[str]] = {}
+    for path in sorted(package.rglob("*.py")):
+        *folders, name = path.relative_to(package).with_suffix("").parts
+        top = (folders or [name])[0]
+        if top not in ("__init__", "__main__"):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            named = export.package_imports(tree, ".".join([export.PACKAGE, *folders]))
+            found.setdefault(top, set()).update(source or name or "" for source, name in named)
+    return {name: (used & found.keys()) - {name} for name, used in found.items()}
+
+
+def library(root: Path) -> list[Module]:
+    """Return the modules in the order in which the chapters finish them.
+
+    One that is written by hand stands after all that it imports.
+    """
+    modules, cells = export.read_book(root, [])
+    uses = imports(root / export.PACKAGE)
+    order = sorted(
+        modules.keys() & uses.keys(), key=lambda name: cells.index(modules[name].cells[-1])
+    )
+    by_hand = {name: sorted(used - modules.keys()) for name, used in sorted(uses.items())}
+    for name in TopologicalSorter(by_hand).static_order():
+        if name not in order:
+            order.insert(max((order.index(one) + 1 for one in uses[name]), default=0), name)
+    return [
+        Module(name, chapters(modules.get(name)), tuple(sorted(uses[name], key=order.index)))
+        for name in order
+    ]
+
+
+def chapters(module: export.Module | None) -> tuple[export.Chapter, ...]:
+    """Return the chapters that feed a module."""
+    return tuple(dict.fromkeys(cell.chapter for cell in module.cells)) if module else ()
+
+
+def ladder_faults(modules: Iterable[Module]) -> list[str]:
+    """Return the imports that do not go to what stands before, in order and in chapters."""
+    seen: dict[str, Module] = {}
+    faults = []
+    for module in modules:
+        for used in module.uses:
+            if used not in seen or (module.chapters and seen[used].finished > module.finished):
+                faults.append(f"{module.name} imports {used}")
+        seen[module.name] = module
+    return faults
