@@ -4,10 +4,11 @@
 moment, the same command goes on where it was. ``--ship`` then puts the model into the package and
 its log and scores beside this file.
 
-The scenes are drawn once, into the folder. Then there are two phases. First the backbone and the
+The scenes are drawn once, into the folder. Then there are three phases. First the backbone and the
 encoder learn, for every place of the feature map, what covers it and where the edges of that object
 are: every place has a target of its own, so this goes quickly. Then the whole model learns by the
-paper's set loss.
+paper's set loss. Last it goes on with pictures half as large again, which cost twice as much and
+let it put the edges of a box more exactly.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,19 +54,33 @@ SHIPPED = ROOT / "transformer_lib" / "models" / "scenes-detr"
 RECORD = Path(__file__).resolve().parent / "scenes_detr"
 
 
+Size = tuple[int, int]  # width and height
+SMALL: tuple[Size, ...] = ((160, 128), (128, 160), (128, 128), (192, 128))
+LARGE: tuple[Size, ...] = ((240, 192), (192, 240), (192, 192), (288, 192))
+
+
 @dataclass(frozen=True)
 class Phase:
-    """One of the two phases of a run.
+    """One of the phases of a run.
 
     Attributes:
         updates: Steps of the optimiser.
         rate: The highest learning rate.
         warmup: Updates over which the rate rises; then it falls as a cosine, to 0.
+        edge: Pictures are enlarged until their shorter edge has so many pixels.
+        sizes: The sizes in which its scenes are drawn, as many in each.
     """
 
     updates: int
     rate: float
     warmup: int
+    edge: int = 128
+    sizes: tuple[Size, ...] = SMALL
+
+    @property
+    def processor(self) -> ImageProcessor:
+        """What prepares pictures for the model at this phase."""
+        return ImageProcessor(shortest_edge=self.edge, longest_edge=self.edge * 5 // 3)
 
     def rate_of(self, update: int) -> float:
         """Return the learning rate of an update, counted from 1."""
@@ -80,18 +96,23 @@ class Recipe:
 
     pretraining: Phase = Phase(updates=800, rate=1e-3, warmup=50)
     training: Phase = Phase(updates=6000, rate=5e-4, warmup=100)
-    scenes: int = 24_000
+    refining: Phase = Phase(updates=2600, rate=4e-4, warmup=100, edge=192, sizes=SMALL + LARGE)
+    scenes: int = 24_000  # of every four sizes
     batch: int = 32
-    sizes: tuple[tuple[int, int], ...] = ((160, 128), (128, 160), (128, 128), (192, 128))
     weight_decay: float = 1e-4
     clip: float = 0.5
     sets: int = 4
     seed: int = 0
 
 
+PHASES = ("pretraining", "training", "refining")
 LOG_EVERY, LOOK_EVERY = 100, 1000  # updates
-SCORED = {"test": 1000, "valid": 500, "unfamiliar": 500}
-PROCESSOR = ImageProcessor(shortest_edge=128, longest_edge=213)
+SCORED = {  # split, number of scenes, their size
+    "test": ("test", 1000, LARGE[0]),
+    "test, smaller": ("test", 1000, SMALL[0]),
+    "valid": ("valid", 500, LARGE[0]),
+    "unfamiliar": ("unfamiliar", 500, LARGE[0]),
+}
 CONFIG = DETRConfig(
     labels=scenes.LABELS,
     backbone=ResNetConfig(depths=(2, 2, 2), widths=(32, 64, 128), stem_width=32, block="basic"),
@@ -111,11 +132,12 @@ def target_of(scene: scenes.Scene) -> Target:
     return Target(labels, to_centres(torch.tensor(scene.boxes) / size))
 
 
-def draw(recipe: Recipe, folder: Path) -> list[tuple[np.ndarray, list[Target]]]:
+def draw(
+    sizes: Sequence[Size], per_size: int, folder: Path
+) -> list[tuple[np.ndarray, list[Target]]]:
     """Return the scenes to train on, those of one size together; draw those that are not there."""
-    per_size = recipe.scenes // len(recipe.sizes)
     drawn = []
-    for place, (width, height) in enumerate(recipe.sizes):
+    for place, (width, height) in enumerate(sizes):
         seeds = range(place * per_size, (place + 1) * per_size)
         pixels_file = folder / f"scenes-{width}x{height}.npy"
         boxes_file = pixels_file.with_suffix(".json")
@@ -139,10 +161,11 @@ def draw(recipe: Recipe, folder: Path) -> list[tuple[np.ndarray, list[Target]]]:
 class Batches:
     """Batch number n is always the same: scenes of one size, at random mirrored and tinted."""
 
-    def __init__(self, recipe: Recipe, folder: Path, processor: ImageProcessor) -> None:
-        self.recipe, self.drawn = recipe, draw(recipe, folder)
-        self.mean = torch.tensor(processor.mean).view(3, 1, 1)
-        self.std = torch.tensor(processor.std).view(3, 1, 1)
+    def __init__(self, recipe: Recipe, phase: Phase, folder: Path) -> None:
+        self.recipe, self.edge = recipe, phase.edge
+        self.drawn = draw(phase.sizes, recipe.scenes // len(SMALL), folder)
+        self.mean = torch.tensor(phase.processor.mean).view(3, 1, 1)
+        self.std = torch.tensor(phase.processor.std).view(3, 1, 1)
 
     def __getitem__(self, number: int) -> tuple[Tensor, list[Target]]:
         """Return pictures of shape (batch, 3, height, width), and what is in them."""
@@ -152,6 +175,8 @@ class Batches:
         pixels = torch.from_numpy(pictures[np.sort(chosen)]).permute(0, 3, 1, 2).float() / 255
         tint = torch.from_numpy(random.uniform(0.8, 1.2, (self.recipe.batch, 3, 1, 1))).float()
         pixels = ((pixels * tint).clamp(max=1) - self.mean) / self.std
+        if (edge := min(pixels.shape[2:])) < self.edge:
+            pixels = F.interpolate(pixels, scale_factor=self.edge / edge, mode="bilinear")
         mirrored = random.random(self.recipe.batch) < 0.5
         pixels[mirrored] = pixels[mirrored].flip(-1)
         boxes = [targets[place] for place in np.sort(chosen)]
@@ -165,19 +190,6 @@ def mirror(target: Target) -> Target:
     """Return the objects of the picture with left and right exchanged."""
     cx, *others = target.boxes.unbind(-1)
     return Target(target.labels, torch.stack([1 - cx, *others], dim=-1))
-
-
-class PlaceHead(nn.Module):
-    """Reads the encoder's output: for every place, logits of the labels, and the box it is in."""
-
-    def __init__(self, d_model: int, labels: int) -> None:
-        super().__init__()
-        self.labels = nn.Linear(d_model, labels)
-        self.boxes = nn.Linear(d_model, 4)
-
-    def forward(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """Return logits (batch, places, labels) and boxes (batch, places, 4) as shares."""
-        return self.labels(memory), self.boxes(memory).sigmoid()
 
 
 def place_targets(targets: list[Target], rows: int, columns: int) -> tuple[Tensor, Tensor]:
@@ -225,7 +237,7 @@ class PlaceLoss(nn.Module):
 
 
 class SetLoss(nn.Module):
-    """The loss of the second phase: several sets of queries learn from each picture.
+    """The loss of the other phases: several sets of queries learn from each picture.
 
     Every set has its own matching, so that each object teaches as many queries as there are sets
     (Group DETR: Chen et al., 2023). The sets do not see each other, and the model keeps the first.
@@ -371,25 +383,25 @@ class Run:
         return progress["update"]
 
 
-def train(model: DETR, processor: ImageProcessor, recipe: Recipe, folder: Path) -> float:
+def train(model: DETR, recipe: Recipe, folder: Path) -> float:
     """Train in ``folder``, going on where a run was stopped; return the seconds it took in all."""
     model.to(memory_format=torch.channels_last)
-    batches = Batches(recipe, folder, processor)
-    valid = draw_split("valid", 200)
-    phases = (
-        Run("pretraining", PlaceLoss(model), recipe.pretraining, recipe, folder),
-        Run("training", SetLoss(model, recipe.sets), recipe.training, recipe, folder),
-    )
-    first = 0
-    for run in phases:
-        run.train(batches, first, lambda: score(model, processor, valid))
-        first += run.phase.updates
-    return sum(run.seconds for run in phases)
+    by_place, by_set = PlaceLoss(model), SetLoss(model, recipe.sets)
+    first, seconds = 0, 0.0
+    for name, loss in zip(PHASES, (by_place, by_set, by_set), strict=True):
+        phase: Phase = getattr(recipe, name)
+        run = Run(name, loss, phase, recipe, folder)
+        valid = draw_split("valid", 200, phase.sizes[-len(SMALL)])
+        look = partial(score, model, phase.processor, valid)
+        run.train(Batches(recipe, phase, folder), first, look)
+        first += phase.updates
+        seconds += run.seconds
+    return seconds
 
 
-def draw_split(split: str, number: int) -> list[scenes.Scene]:
+def draw_split(split: str, number: int, size: Size) -> list[scenes.Scene]:
     """Return the first scenes of a split."""
-    return [scenes.draw_scene(seed, split=split) for seed in range(number)]
+    return [scenes.draw_scene(seed, split=split, size=size) for seed in range(number)]
 
 
 def score(
@@ -423,13 +435,14 @@ too. Residual network of {depths} blocks, {widths} channels, stride {stride}; {e
 queries. Trained on {scenes:,} scenes of `transformer_lib.datasets.scenes` by `{command}` in
 {minutes:.0f} minutes of {threads} CPU core(s), from seed {seed}.
 
-| Unseen scenes of 160 × 128 pixels | Number | AP | AP50 | AP75 | AP, small | AP, medium |
-|---|---:|---:|---:|---:|---:|---:|
+| Unseen scenes | Number | Pixels | AP | AP50 | AP75 | AP, small | AP, medium | AP, large |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|
 {rows}
 
 test: all shapes and rooms, among them those that training never showed; valid: the shapes and rooms
 of training; unfamiliar: only those that training never showed. Average precision as COCO defines
-it, small being up to 32² square pixels, medium up to 96². Log, seed, commit and checksum:
+it, small being up to 32² square pixels, medium up to 96²; a dash stands where no object is so
+large. Smaller pictures are enlarged by the processor. Log, seed, commit and checksum:
 `recipes/scenes_detr` in the repository.
 """
 
@@ -437,11 +450,12 @@ it, small being up to 32² square pixels, medium up to 96². Log, seed, commit a
 def card(model: DETR, recipe: Recipe, result: dict[str, Any]) -> str:
     """Return the model card."""
     config = model.config
-    columns = ("AP", "AP50", "AP75", "AP_small", "AP_medium")
-    rows = [
-        f"| {name} | {SCORED[name]} | " + " | ".join(f"{ap[c]:.3f}" for c in columns) + " |"
-        for name, ap in result["scores"].items()
-    ]
+    columns = ("AP", "AP50", "AP75", "AP_small", "AP_medium", "AP_large")
+    rows = []
+    for name, ap in result["scores"].items():
+        _, number, (width, height) = SCORED[name]
+        cells = [f"{ap[c]:.3f}" if c in ap else "–" for c in columns]
+        rows.append(f"| {' | '.join([name, str(number), f'{width} × {height}', *cells])} |")
     return CARD.format(
         parameters=sum(parameter.numel() for parameter in model.parameters()),
         labels=", ".join(config.labels),
@@ -469,13 +483,13 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--folder", type=Path, required=True, help="where the run is kept")
-    parser.add_argument("--updates", type=int, help="of both phases, instead of the recipe's")
+    parser.add_argument("--updates", type=int, help="of every phase, instead of the recipe's")
     parser.add_argument("--scenes", type=int, help="to train on, instead of the recipe's number")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--ship", action="store_true", help="put the result into the package")
     options = parser.parse_args()
     recipe = replace(Recipe(), seed=options.seed)
-    least = recipe.batch * len(recipe.sizes)
+    least = recipe.batch * len(SMALL)
     if options.scenes is not None:
         if options.scenes < least:
             parser.error(f"--scenes: expected {least} or more, got {options.scenes}")
@@ -483,11 +497,11 @@ def main() -> None:
     if options.updates is not None:
         if options.updates < 1:
             parser.error(f"--updates: expected 1 or more, got {options.updates}")
-        shorter = {
-            name: replace(phase, updates=options.updates, warmup=min(phase.warmup, options.updates))
-            for name, phase in (("pretraining", recipe.pretraining), ("training", recipe.training))
-        }
-        recipe = replace(recipe, **shorter)
+        for name in PHASES:
+            phase: Phase = getattr(recipe, name)
+            warmup = min(phase.warmup, options.updates)
+            shorter = replace(phase, updates=options.updates, warmup=warmup)
+            recipe = replace(recipe, **{name: shorter})
     try:
         run(recipe, options)
     except (FloatingPointError, OSError, ValueError) as error:
@@ -498,14 +512,13 @@ def run(recipe: Recipe, options: argparse.Namespace) -> None:
     """Train, score and record as the options say."""
     torch.manual_seed(recipe.seed)
     model = DETR(CONFIG)
-    seconds = train(model, PROCESSOR, recipe, options.folder)
-    folder = options.folder / "model"
+    seconds = train(model, recipe, options.folder)
+    folder, processor = options.folder / "model", recipe.refining.processor
     model.save_pretrained(folder)
-    PROCESSOR.save_pretrained(folder)
+    processor.save_pretrained(folder)
     model = DETR.from_pretrained(folder)
     scores = {
-        split: score(model, PROCESSOR, draw_split(split, number))
-        for split, number in SCORED.items()
+        name: score(model, processor, draw_split(*drawing)) for name, drawing in SCORED.items()
     }
     result = record(recipe, seconds, folder / "model.safetensors", scores)
     text = json.dumps(result, indent=2) + "\n"
@@ -515,7 +528,7 @@ def run(recipe: Recipe, options: argparse.Namespace) -> None:
         shutil.copytree(folder, SHIPPED, dirs_exist_ok=True)
         (SHIPPED / "README.md").write_text(card(model, recipe, result), encoding="utf-8")
         RECORD.mkdir(exist_ok=True)
-        logs = [options.folder / f"{phase}.jsonl" for phase in ("pretraining", "training")]
+        logs = [options.folder / f"{phase}.jsonl" for phase in PHASES]
         text = "".join(log.read_text(encoding="utf-8") for log in logs)
         (RECORD / "log.jsonl").write_text(text, encoding="utf-8")
         shutil.copy(options.folder / "scores.json", RECORD / "scores.json")
