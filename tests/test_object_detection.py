@@ -4,6 +4,7 @@ import http.server
 import io
 import json
 import math
+import random
 import threading
 import time
 import warnings
@@ -1005,7 +1006,14 @@ def test_fine_tuning_finds_the_new_and_leaves_the_given(learner):
     before = {name: tensor.clone() for name, tensor in learner.model.state_dict().items()}
     state = torch.random.get_rng_state()
     taught = fine_tune(
-        learner, EXAMPLES, labels=("beer",), updates=60, batch_size=6, rate=5e-3, progress=False
+        learner,
+        EXAMPLES,
+        labels=("beer",),
+        updates=60,
+        batch_size=6,
+        rate=5e-3,
+        keep=0.1,
+        progress=False,
     )
     assert torch.equal(torch.random.get_rng_state(), state)
     for name, tensor in learner.model.state_dict().items():
@@ -1026,6 +1034,23 @@ def test_fine_tuning_finds_the_new_and_leaves_the_given(learner):
     assert sum(overlaps) / len(overlaps) > 0.35
 
 
+def test_weights_go_back_a_part_of_the_way(learner):
+    options = {"labels": ("beer",), "updates": 3, "batch_size": 2, "progress": False}
+    all_the_way, half, none = (
+        fine_tune(learner, EXAMPLES, keep=keep, **options).model.state_dict()
+        for keep in (0.0, 0.5, 1.0)
+    )
+    for name, before in learner.model.state_dict().items():
+        if name.startswith("class_head."):
+            torch.testing.assert_close(half[name], all_the_way[name])
+            assert not torch.equal(none[name][:4], before[:4])
+        else:
+            torch.testing.assert_close(none[name], before)
+            torch.testing.assert_close(half[name], (all_the_way[name] + before) / 2)
+    name = "decoder.layers.0.cross_attention.query_projection.weight"
+    assert not torch.equal(all_the_way[name], learner.model.state_dict()[name])
+
+
 def test_fine_tuning_repeats_itself(learner):
     options = {"labels": ("beer",), "updates": 2, "batch_size": 2, "progress": False}
     one, same, other = (fine_tune(learner, EXAMPLES, seed=seed, **options) for seed in (0, 0, 1))
@@ -1036,14 +1061,48 @@ def test_fine_tuning_repeats_itself(learner):
     assert not torch.equal(logits[0], logits[2])
 
 
+class Chosen(random.Random):
+    """Draws what is given, in this order: shares of the range for ``uniform``."""
+
+    def __init__(self, *shares: float) -> None:
+        super().__init__(0)
+        self.shares = iter(shares)
+
+    def random(self) -> float:
+        """Return the next number; ``uniform`` is made of it."""
+        return next(self.shares)
+
+
 def test_mirrored_examples_have_mirrored_boxes():
-    example = EXAMPLES[0]
-    _, straight = object_detection._as_target(example, ("cat",), False)
-    picture, turned = object_detection._as_target(example, ("cat",), True)
+    whole = (1, 1, 0, 0)  # all of width and height, from the upper left corner
+    _, straight = object_detection._varied(EXAMPLES[0], ["cat"], Chosen(*whole, 0.9))
+    picture, turned = object_detection._varied(EXAMPLES[0], ["cat"], Chosen(*whole, 0.1))
     torch.testing.assert_close(straight.boxes, torch.tensor([[16 / 64, 0.5, 24 / 64, 0.5]]))
     torch.testing.assert_close(turned.boxes, torch.tensor([[48 / 64, 0.5, 24 / 64, 0.5]]))
     assert picture.getpixel((63 - 4, 12)) == (20, 20, 20)
     assert picture.getpixel((4, 12)) != (20, 20, 20)
+
+
+def test_cut_examples_have_cut_boxes():
+    # nine tenths of the width, all of the height; the right end of what is left to choose from
+    picture, target = object_detection._varied(EXAMPLES[0], ["cat"], Chosen(0, 1, 1, 0, 0.9))
+    xmin, xmax = 0.0, (28 - 6.4) / 57.6  # 6.4 pixels are gone, 57.6 left; 2.4 of the square's 24
+    torch.testing.assert_close(
+        target.boxes, torch.tensor([[(xmin + xmax) / 2, 0.5, xmax - xmin, 0.5]])
+    )
+    assert picture.size == (64, 48)
+    assert picture.getpixel((10, 24)) == (20, 20, 20)
+
+    class Edge:
+        image, boxes, labels = noise(100, 50), ((0.0, 0.0, 12.0, 50.0),) * 2, ("cat", "cat")
+
+    class Beyond(Edge):
+        boxes = ((0.0, 0.0, 12.0, 50.0), (0.0, 0.0, 40.0, 50.0))
+
+    _, none = object_detection._varied(Edge(), ["cat"], Chosen(0, 1, 1, 0, 0.9))
+    assert none.boxes.shape == (0, 4)  # 10 of 12 pixels are gone
+    _, one = object_detection._varied(Beyond(), ["cat"], Chosen(0, 1, 1, 0, 0.9))
+    torch.testing.assert_close(one.boxes, torch.tensor([[1 / 6, 0.5, 1 / 3, 1.0]]))
 
 
 def test_pictures_without_objects_and_of_several_sizes(learner):

@@ -475,13 +475,14 @@ def test_every_link_leads_somewhere(site, pages):
 
 
 def test_no_page_weighs_more_than_three_megabytes(site, pages):
-    """Counted is the page itself and each picture that it shows.
+    """Counted is the page itself, pictures in it included, and each picture file that it shows.
 
     Styles, scripts and fonts in `_static` are those of all pages: the browser has them after the
     first.
     """
     for name, page in pages.items():
-        shown = {urlsplit(tag["src"]).path for tag in page.select("article [src]")}
+        addresses = [urlsplit(tag["src"]) for tag in page.select("article [src]")]
+        shown = {address.path for address in addresses if not address.scheme}
         own = [site / name, *((site / name).parent / unquote(path) for path in shown)]
         weight = sum(path.stat().st_size for path in own if path.is_file())
         assert weight <= 3_000_000, f"{name}: {weight:,} bytes"

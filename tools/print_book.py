@@ -1,9 +1,10 @@
 """Print the built site as one PDF: ``_build/html/building-the-transformer.pdf``.
 
 Chromium prints every page of ``_toc.yml`` with the site's own style and ``tools/print_book.css``.
-What is folded on the site is open on paper; pictures are as on the light site; links between pages
-lead to places in the PDF. In front come a title page and a table of contents, which is printed
-last, when the numbers of the pages are known. The marks of the structure, for screen readers, stay.
+What is folded on the site is open on paper; pictures are as on the light site; explorers stand as
+they start; links between pages lead to places in the PDF. In front come a title page and a table of
+contents, which is printed last, when the numbers of the pages are known. The marks of the
+structure, for screen readers, stay.
 
 The pages of the site carry a hidden link to the PDF; once the PDF is there, the link is shown.
 """
@@ -43,8 +44,11 @@ HIDDEN_LINK = re.compile(r"<!--pdf (.*?) pdf-->", re.S)
 SCALE = 0.8  # at which a line of code of 100 characters fits the paper
 LINES_KEPT_TOGETHER = 18  # longer code and outputs may be parted between pages
 INSIDE = "https://book.invalid/"  # stands for the PDF itself in the table of contents
-# What only a screen can use.
-ON_SCREEN_ONLY = "script, button, .headerlink, .toctree-wrapper, .screen-only, dialog"
+# What only a screen can use; an explorer's script draws it.
+ON_SCREEN_ONLY = (
+    "script:not([data-explorer] + script), button, .headerlink, .toctree-wrapper, .screen-only, "
+    "dialog"
+)
 
 
 @dataclass

@@ -20,7 +20,6 @@ import urllib.request
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -487,20 +486,18 @@ def pipeline(
 def _read_model(
     name: str | os.PathLike[str], processor: ImageProcessor | None
 ) -> tuple[DETR, ImageProcessor]:
-    shipped = Path(str(resources.files("transformer_lib") / "models"))
-    names = [file.parent.name for file in shipped.glob("*/preprocessor_config.json")]
     try:
-        folder = shipped / name if name in names else find_published(name)
+        folder = find_published(name)
         return DETR.from_pretrained(folder), processor or ImageProcessor.from_pretrained(folder)
     except (FileNotFoundError, ValueError) as error:
         message = str(error).removeprefix("name: ")
-        near = difflib.get_close_matches(str(name), [*names, *_PUBLISHED], n=1)
+        near = difflib.get_close_matches(str(name), _KNOWN, n=1)
         hint = f"; is {near[0]} meant?" if near and near[0] != name else ""
         kind = FileNotFoundError if isinstance(error, FileNotFoundError) else ValueError
         raise kind(f"model: {message}{hint}") from None
 
 
-_PUBLISHED = ("facebook/detr-resnet-50", "facebook/detr-resnet-101")
+_KNOWN = ("scenes-detr", "facebook/detr-resnet-50", "facebook/detr-resnet-101")
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -555,7 +552,7 @@ def draw_detections(
         ax = plt.figure(figsize=size or (7.2, height)).add_axes((0, 0, 1, 1))
     ax.imshow(picture, extent=(0, picture.width, picture.height, 0))  # boxes count from the edge
     ax.set_axis_off()
-    palette = (plotting.BLUE, plotting.RED, plotting.GREEN, plotting.PURPLE, plotting.ORANGE)
+    palette = [plotting.BLUE, plotting.RED, plotting.GREEN, plotting.PURPLE, plotting.ORANGE]
     labels = list(dict.fromkeys(label for label, _, _ in found))
     families, legible = _font_for(" ".join(labels))
     texts = []
@@ -831,19 +828,22 @@ def fine_tune(
     examples: Sequence[Any],
     *,
     labels: Sequence[str] = (),
-    updates: int = 300,
+    updates: int = 450,
     batch_size: int = 8,
-    rate: float = 2e-4,
+    rate: float = 3e-4,
+    keep: float = 0.3,
     seed: int = 0,
     progress: bool = True,
 ) -> ObjectDetectionPipeline:
     """Teach a detector more labels, and what pictures of them look like.
 
     The class head gets an output for each new label; all else begins with the detector's weights,
-    and everything is trained. Every update takes ``batch_size`` of the pictures, each mirrored or
-    not at random. Batch normalisation keeps its statistics. The rate falls to 0 along half a
-    cosine. What is in the pictures and not among their objects is taught to be nothing: pictures
-    that hold old objects must name these too, or the detector unlearns them.
+    and everything is trained, the class head at ten times the rate of the rest. Every update
+    takes ``batch_size`` of the pictures, cut to nine tenths or more of width and height and
+    enlarged again, and mirrored or not, at random. Batch normalisation keeps its statistics. The
+    rate falls to 0 along half a cosine. In the end all weights but the class head's go back a part
+    of the way to where they began, so that less is unlearnt. What is in the pictures and not among
+    their objects is taught to be nothing: pictures that hold old objects must name these too.
 
     Args:
         detector: What to begin with; it stays as it is.
@@ -852,7 +852,8 @@ def fine_tune(
         labels: New labels, in the order of their ids.
         updates: Number of updates.
         batch_size: Pictures an update.
-        rate: Learning rate of AdamW at the beginning; the backbone has a tenth of it.
+        rate: Learning rate of AdamW at the beginning.
+        keep: How far the weights go back, from 0 (they stay as they were trained) to 1.
         seed: Starting point of all chance.
         progress: Show a bar, in a terminal.
 
@@ -865,7 +866,7 @@ def fine_tune(
         ValueError: There are no examples, a label is new and old, an example has a label that is
             neither or boxes outside of its picture, or an option is out of range.
 
-    Source: Carion et al. (2020), sections 3.1 and A.4.
+    Source: Carion et al. (2020), sections 3.1 and A.4; going back: Wortsman et al. (2022).
     """
     if isinstance(labels, str):
         raise TypeError(f"labels: expected several names, got one: ({labels!r},) is a tuple of one")
@@ -877,6 +878,8 @@ def fine_tune(
             raise ValueError(f"{name}: expected a whole number above 0, got {number!r}")
     if not rate > 0:
         raise ValueError(f"rate: expected a number above 0, got {rate}")
+    if not 0 <= keep <= 1:
+        raise ValueError(f"keep: expected a share from 0 to 1, got {keep}")
     weight = detector.model.class_head.weight
     if weight.dtype not in (torch.float32, torch.float64):
         raise TypeError(f"detector: expected weights of float32 or float64, got {weight.dtype}")
@@ -887,17 +890,15 @@ def fine_tune(
         torch.manual_seed(seed)
         model = _with_labels(detector.model, labels).train()
         model.backbone.eval()  # a few pictures say little about means and variances
-        slow = {"params": list(model.backbone.parameters()), "lr": rate / 10}
-        rest = [p for name, p in model.named_parameters() if not name.startswith("backbone.")]
-        groups: list[dict[str, Any]] = [slow, {"params": rest}]
+        head = {"params": list(model.class_head.parameters()), "lr": 10 * rate}
+        rest = [p for name, p in model.named_parameters() if not name.startswith("class_head.")]
+        begun = [parameter.detach().clone() for parameter in rest]
+        groups: list[dict[str, Any]] = [head, {"params": rest}]
         optimizer = torch.optim.AdamW(groups, lr=rate, weight_decay=1e-4)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, updates)
         order = _endless(len(examples), chance)
         for _ in tqdm(range(updates), disable=None if progress else True):
-            batch = [
-                _as_target(examples[next(order)], names, chance.random() < 0.5)
-                for _ in range(batch_size)
-            ]
+            batch = [_varied(examples[next(order)], names, chance) for _ in range(batch_size)]
             pixels, mask = detector.processor([picture for picture, _ in batch])
             predictions = model(pixels.to(weight.device, weight.dtype), mask.to(weight.device))
             optimizer.zero_grad()
@@ -906,6 +907,9 @@ def fine_tune(
             torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
             optimizer.step()
             schedule.step()
+        with torch.no_grad():
+            for parameter, before in zip(rest, begun, strict=True):
+                parameter.lerp_(before, keep)
     return ObjectDetectionPipeline(
         model, detector.processor, threshold=detector.threshold, batch_size=detector.batch_size
     )
@@ -930,14 +934,29 @@ def _endless(count: int, chance: random.Random) -> Iterator[int]:
         yield from chance.sample(range(count), count)
 
 
-def _as_target(example: Any, names: Sequence[str], mirrored: bool) -> tuple[Image.Image, Target]:
+def _varied(
+    example: Any, names: Sequence[str], chance: random.Random
+) -> tuple[Image.Image, Target]:
+    """Return a picture cut and mirrored at random, and what is in it."""
     picture = load_image(example.image)
-    boxes = torch.tensor(example.boxes).reshape(-1, 4) / torch.tensor([*picture.size] * 2)
-    if mirrored:
+    width, height = (chance.uniform(0.9, 1) * side for side in picture.size)
+    x, y = chance.uniform(0, picture.width - width), chance.uniform(0, picture.height - height)
+    window = (x, y, x + width, y + height)
+    picture = picture.resize(picture.size, Image.Resampling.BILINEAR, box=window)
+    whole = torch.tensor(example.boxes).reshape(-1, 4) - torch.tensor([x, y, x, y])
+    whole = whole / torch.tensor([width, height, width, height])
+    inside = whole.clamp(0, 1)
+    if chance.random() < 0.5:
         picture = ImageOps.mirror(picture)
-        boxes = torch.stack([1 - boxes[:, 2], boxes[:, 1], 1 - boxes[:, 0], boxes[:, 3]], dim=1)
+        xmin, ymin, xmax, ymax = inside.unbind(dim=1)
+        inside = torch.stack([1 - xmax, ymin, 1 - xmin, ymax], dim=1)
+    kept = _areas(inside) > _areas(whole) / 2  # less than half of it would be no example
     labels = torch.tensor([names.index(label) for label in example.labels], dtype=torch.int64)
-    return picture, Target(labels, to_centres(boxes.clamp(0, 1)))
+    return picture, Target(labels[kept], to_centres(inside[kept]))
+
+
+def _areas(corners: Tensor) -> Tensor:
+    return (corners[:, 2] - corners[:, 0]) * (corners[:, 3] - corners[:, 1])
 
 
 def _require_examples(examples: Sequence[Any], names: Sequence[str]) -> None:

@@ -355,20 +355,24 @@ _FILES = (
 
 
 def find_published(name: str | os.PathLike[str]) -> Path:
-    """Return the folder of a published model, from the hub or from a package that carries it.
+    """Return the folder of a published model, from this library, the hub or another package.
 
     Only configuration, tokenizer and safetensors are fetched: no program, and no pickle.
 
     Args:
-        name: A folder, which is returned as it is, or the name of a model on Hugging Face's hub.
-            Where the hub cannot be reached, which includes ``HF_HUB_OFFLINE=1``, the hub's cache
-            on this machine serves, and then, for the two models of chapter 16, a package.
+        name: The name of a model that comes with the library, such as "scenes-detr"; a folder,
+            which is returned as it is; or the name of a model on Hugging Face's hub. Where the hub
+            cannot be reached, which includes ``HF_HUB_OFFLINE=1``, the hub's cache on this machine
+            serves, and then, for the two models of chapter 16, a package.
 
     Raises:
         FileNotFoundError: There is no such model, or no way to get it; the message says what
             would help.
         ValueError: The weights of one of those two models are not the ones that are expected.
     """
+    shipped = Path(__file__).parent / "models" / name
+    if len(Path(name).parts) == 1 and (shipped / "config.json").is_file():
+        return shipped
     if str(name) and Path(name).is_dir():
         return Path(name)
     name = str(name)

@@ -28,20 +28,27 @@ from sphinx.util.nodes import make_refnode
 
 FOLD = re.compile(r"<details>(?=<summary>(?:(?!</summary>).)*</summary>\s*\Z)", re.S)
 SUMMARY = re.compile(r"(?<=<summary>).*?(?=</summary>)", re.S)
-FORMULA = re.compile(r"\$(?!\s)([^$]+?)\$")
-MATHS = r'<span class="math notranslate nohighlight">\\({}\\)</span>'
+FORMULA = re.compile(r"([(\[“‘]*)\$(?!\s)([^$]+?)\$([.,;:!?)\]”’]*)")
 
 
 def typeset(summary: str) -> str:
-    r"""Return a summary whose formulas MathJax will find.
+    r"""Return a summary whose formulas MathJax will find, tied to the punctuation that they touch.
 
     >>> typeset("about $e^{2}$ times")
     'about <span class="math notranslate nohighlight">\\(e^{2}\\)</span> times'
+    >>> typeset("$i$.").startswith('<span class="with-punctuation"><span class="math ')
+    True
     """
-    return FORMULA.sub(
-        lambda formula: MATHS.replace(r"\\", "\\").format(html.escape(formula[1], quote=False)),
-        summary,
-    )
+
+    def maths(found: re.Match[str]) -> str:
+        before, formula, after = found.groups()
+        formula = html.escape(formula, quote=False)
+        formula = rf'<span class="math notranslate nohighlight">\({formula}\)</span>'
+        if before or after:
+            return f'<span class="with-punctuation">{before}{formula}{after}</span>'
+        return formula
+
+    return FORMULA.sub(maths, summary)
 
 
 class QuizAnswers(SphinxTransform):

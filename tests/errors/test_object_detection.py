@@ -442,6 +442,7 @@ def example(**changes) -> SimpleNamespace:
         ([example()], {"updates": 0}, ValueError, "updates: expected a whole number above 0"),
         ([example()], {"batch_size": 2.5}, ValueError, "batch_size: expected a whole number"),
         ([example()], {"rate": 0}, ValueError, "rate: expected a number above 0, got 0"),
+        ([example()], {"keep": 1.5}, ValueError, "keep: expected a share from 0 to 1, got 1.5"),
         ([example(), example(labels=("beer",))], {}, ValueError, "examples[1]: expected one of"),
         ([example(labels=())], {}, ValueError, "examples[0]: expected as many boxes as labels"),
         ([example(boxes=((30, 2, 1, 40),))], {}, ValueError, "examples[0]: expected boxes (xmin"),
@@ -454,7 +455,7 @@ def test_what_cannot_be_taught(detector, examples, options, error, message):
     options = {"updates": 1, "batch_size": 1, "progress": False} | options
     with pytest.raises(error, match=re.escape(message)) as raised:
         fine_tune(detector, examples, **options)
-    assert re.match(r"(examples(\[\d\])?|labels|updates|batch_size|rate): ", str(raised.value))
+    assert re.match(r"(examples(\[\d\])?|labels|updates|batch_size|rate|keep): ", str(raised.value))
 
 
 def test_half_precision_is_not_taught(detector):
@@ -465,5 +466,5 @@ def test_half_precision_is_not_taught(detector):
 
 def test_more_objects_than_queries(detector):
     crowded = example(boxes=((1, 2, 30, 40),) * 5, labels=("cat",) * 5)
-    with pytest.warns(UserWarning, match="5 objects in a picture, but 3 queries"):
+    with pytest.warns(UserWarning, match="at most 3 objects in a picture"):
         fine_tune(detector, [crowded], updates=1, batch_size=1, progress=False)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from transformer_lib.exercises import Exercise, same_function
 
-Box = Sequence[float]
+Box = Sequence[float | int]
 
 
 class Drawn(NamedTuple):
@@ -205,7 +205,7 @@ def _as_one_picture(detect: Callable[[Any], Any], pictures: Sequence[Any]) -> di
     return counts | {"missed": len(boxes) - counts["right"]}
 
 
-def _detection(score: float, label: str, *box: float) -> dict[str, Any]:
+def _detection(score: float, label: str, *box: float | int) -> dict[str, Any]:
     return {"score": score, "label": label, "box": list(box)}
 
 

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from transformer_lib.exercises import Exercise, same_function
 
-Box = Sequence[float]
-Corners = tuple[float, float, float, float]
+Box = Sequence[float | int]
+Corners = tuple[float | int, ...]
 
 
 def _whole_pixels(box: Box, width: int, height: int) -> tuple[int, ...]:
@@ -38,7 +38,7 @@ def _coco_to_detr(bbox: Box, width: int, height: int) -> Corners:
     return ((x + w / 2) / width, (y + h / 2) / height, w / width, h / height)
 
 
-def _by_corners(bbox: Box, width: int, height: int) -> list[float]:
+def _by_corners(bbox: Box, width: int, height: int) -> list[float | int]:
     left, top = bbox[0] / width, bbox[1] / height
     right, bottom = (bbox[0] + bbox[2]) / width, (bbox[1] + bbox[3]) / height
     return [(left + right) / 2, (top + bottom) / 2, right - left, bottom - top]
@@ -59,7 +59,7 @@ def _turned_right(box: Box, width: int, height: int) -> Corners:
     return (height - ymax, xmin, height - ymin, xmax)
 
 
-def _by_points(box: Box, width: int, height: int) -> list[float]:
+def _by_points(box: Box, width: int, height: int) -> list[float | int]:
     points = [(height - y, x) for x in (box[0], box[2]) for y in (box[1], box[3])]
     (xmin, xmax), (ymin, ymax) = ((min(side), max(side)) for side in zip(*points, strict=True))
     return [xmin, ymin, xmax, ymax]
