@@ -131,7 +131,8 @@ COLAB = "https://colab.research.google.com/github/Someone/fork/blob/colab/book"
         ("<details><summary>Hint</summary>\n\nA {term}`key`.\n\n</details>",
          "<details><summary>Hint</summary>\n\nA key.\n\n</details>"),
         ("<details><summary><code>a[-1]</code> is $x \\lt y_{1}$.</summary>\n\n"
-         "**No.** A {term}`key`.\n\n</details>\n<details><summary>$z$</summary>\n\n**Right.** It is.\n\n</details>",
+         "**No.** A {term}`key`.\n\n</details>\n<details><summary>$z$</summary>\n\n"
+         "**Right.** It is.\n\n</details>",
          "<details><summary><code>a[-1]</code> is $x \\lt y_{1}$.</summary>\n\n**No.** A key."
          "\n\n</details>\n<details><summary>$z$</summary>\n\n**Right.** It is.\n\n</details>"),
         ("(sec-a)=\n## A", "## 1.1. A"),

@@ -58,6 +58,8 @@ The text is licensed under CC BY 4.0, the code under MIT.
 EXTRAS = {  # what a chapter needs beside pictures
     "14_translation": "plots,scores",
     "16_pretrained_weights": "plots,pretrained",
+    "17_detr": "plots,detection",
+    "18_object_detection_pipeline": "plots,detection,pretrained",
 }
 
 INSTALL = '''\
