@@ -36,7 +36,7 @@ def test_the_shipped_weights_are_those_that_were_scored():
 
 def test_the_log_is_that_of_the_whole_run(recipe):
     made = RECORD["recipe"]
-    for phase in ("pretraining", "training"):
+    for phase in recipe.PHASES:
         lines = [line for line in LOG if line["phase"] == phase]
         assert [line["update"] for line in lines] == list(
             range(100, made[phase]["updates"] + 1, 100)
@@ -59,64 +59,76 @@ def test_the_card_says_what_was_scored():
 def test_scored_again_it_has_about_the_recorded_scores(recipe):
     """A tenth of the scenes, drawn anew: a stale model or changed drawing would be far off."""
     model, processor = DETR.from_pretrained(SHIPPED), ImageProcessor.from_pretrained(SHIPPED)
-    again = recipe.score(model, processor, recipe.draw_split("test", 100))
+    again = recipe.score(model, processor, recipe.draw_split("test", 100, recipe.LARGE[0]))
     assert again["AP50"] == pytest.approx(RECORD["scores"]["test"]["AP50"], abs=0.03)
     assert again["AP"] == pytest.approx(RECORD["scores"]["test"]["AP"], abs=0.03)
 
 
 def small(recipe):
-    """Return a run of a second or two."""
-    short = recipe.Phase(updates=6, rate=1e-3, warmup=2)
+    """Return a run of a second or two, the last phase with larger pictures."""
+    sizes = ((40, 32), (32, 40), (32, 32), (48, 32))
+    short = recipe.Phase(updates=4, rate=1e-3, warmup=2, edge=32, sizes=sizes)
+    half_as_large_again = tuple((3 * width // 2, 3 * height // 2) for width, height in sizes)
+    larger = replace(short, edge=48, sizes=sizes + half_as_large_again)
     return replace(
         recipe.Recipe(),
         pretraining=short,
         training=short,
-        scenes=8,
+        refining=larger,
+        scenes=16,
         batch=4,
         sets=2,
-        sizes=((40, 32), (32, 40)),
     )
 
 
-@pytest.mark.parametrize("stopped_in", ["pretraining", "training"])
-def test_a_stopped_run_goes_on_to_the_same_weights(recipe, tmp_path, monkeypatch, stopped_in):
-    monkeypatch.setattr(recipe, "score", lambda *_: {})
-    monkeypatch.setattr(recipe, "draw_split", lambda *_: [])
-    monkeypatch.setattr(recipe, "LOG_EVERY", 2)
-
-    def train(folder: Path) -> dict[str, torch.Tensor]:
+def train(recipe, folder: Path) -> dict[str, torch.Tensor]:
+    """Train, or train on, and return the weights; progress is saved every second update."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recipe, "score", lambda *_: {})
+        patch.setattr(recipe, "draw_split", lambda *_: [])
+        patch.setattr(recipe, "LOG_EVERY", 2)
         torch.manual_seed(0)
         model = DETR(recipe.CONFIG)
-        recipe.train(model, recipe.PROCESSOR, small(recipe), folder)
-        return model.state_dict()
+        recipe.train(model, small(recipe), folder)
+    return model.state_dict()
 
-    through = train(tmp_path / "through")
 
-    class StopError(Exception):
-        pass
+@pytest.fixture(scope="module")
+def through(recipe, tmp_path_factory) -> dict[str, torch.Tensor]:
+    """Return the weights of a run that was not stopped."""
+    return train(recipe, tmp_path_factory.mktemp("through"))
 
+
+class StopError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("stopped_in", ["pretraining", "training", "refining"])
+def test_a_stopped_run_goes_on_to_the_same_weights(
+    recipe, through, tmp_path, monkeypatch, stopped_in
+):
     save = recipe.Run.save
 
     def save_and_stop(run, update):
         save(run, update)
-        if run.name == stopped_in and update == 4:
+        if run.name == stopped_in and update == 2:
             raise StopError
 
     with monkeypatch.context() as patch:
         patch.setattr(recipe.Run, "save", save_and_stop)
         with pytest.raises(StopError):
-            train(tmp_path / "stopped")
-    resumed = train(tmp_path / "stopped")
+            train(recipe, tmp_path)
+    resumed = train(recipe, tmp_path)
     assert all(torch.equal(through[name], resumed[name]) for name in through)
 
 
 def test_another_recipe_does_not_go_on(recipe, tmp_path, monkeypatch):
     monkeypatch.setattr(recipe, "score", lambda *_: {})
     monkeypatch.setattr(recipe, "draw_split", lambda *_: [])
-    recipe.train(DETR(recipe.CONFIG), recipe.PROCESSOR, small(recipe), tmp_path)
+    recipe.train(DETR(recipe.CONFIG), small(recipe), tmp_path)
     other = replace(small(recipe), seed=1)
     with pytest.raises(ValueError, match="made by another recipe"):
-        recipe.train(DETR(recipe.CONFIG), recipe.PROCESSOR, other, tmp_path)
+        recipe.train(DETR(recipe.CONFIG), other, tmp_path)
 
 
 def test_a_place_learns_the_smallest_object_around_it(recipe):
@@ -153,3 +165,11 @@ def test_bad_arguments_are_named(arguments, message, tmp_path):
     )
     assert done.returncode == 2
     assert message in done.stderr
+
+
+def test_smaller_pictures_are_enlarged(recipe, tmp_path):
+    """Batches of small and large scenes come in turn, all with the shorter edge of the phase."""
+    made = small(recipe)
+    batches = recipe.Batches(made, made.refining, tmp_path)
+    shapes = [tuple(batches[number][0].shape[2:]) for number in range(8)]
+    assert shapes == [(48, 60), (60, 48), (48, 48), (48, 72)] * 2
