@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from PIL import Image
@@ -111,10 +112,51 @@ def test_a_drawing_in_a_file(run, photo, tmp_path, name):
 def test_outputs_that_cannot_be(run, photo, tmp_path):
     errors = "output: expected a folder for 2 pictures, got drawing.png"
     assert run("photo.png", "photo.png", "--output", "drawing.png", status=1, errors=errors) == ""
+    gif = "expected a folder or one of .png, .jpg, .jpeg, .webp, .pdf, .svg, got x.gif"
+    run("photo.png", "--output", "x.gif", status=1, errors=gif)
+    run("photo.png", "--output", "nowhere/x.png", status=1, errors="there is no folder nowhere")
     before = (tmp_path / "photo.png").read_bytes()
     run("photo.png", "--output", "photo.png", status=1, errors="photo.png is the picture itself")
     run("photo.png", "--output", "./photo.png", status=1, errors="is the picture itself")
     assert (tmp_path / "photo.png").read_bytes() == before
+
+
+def test_no_picture_is_drawn_over(run, photo, tmp_path):
+    photo.save(tmp_path / "photo-detections.png")
+    before = (tmp_path / "photo-detections.png").read_bytes()
+    run("photo.png", "photo-detections.png", "--output", ".")
+    assert (tmp_path / "photo-detections.png").read_bytes() == before
+    assert (tmp_path / "photo-detections-2.png").exists()
+    assert (tmp_path / "photo-detections-detections.png").exists()
+
+
+def test_drawings_leave_no_figure_open(run, photo):
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+    run("photo.png", "photo.png", "--output", "drawn")
+    assert plt.get_fignums() == []
+
+
+def test_labels_on_a_large_photo_can_be_read(run, tmp_path):
+    """They grow with the picture: seen at a screen's width, their ground is as high as ever."""
+    Image.new("RGB", (3000, 2000), "gray").save(tmp_path / "large.png")
+    run("large.png", "--output", "drawn.png")
+    with Image.open(tmp_path / "drawn.png") as drawn:
+        assert drawn.size == (3000, 2000)
+        small = drawn.convert("RGB").resize((900, 600))
+    colours = np.asarray(small).astype(int)
+    coloured = (colours.max(axis=-1) - colours.min(axis=-1) > 60).sum(axis=1)  # in each row
+    rows = "".join("x" if many else " " for many in coloured > 30)  # lines of boxes are narrower
+    assert max(map(len, rows.split())) >= 9
+
+
+def test_a_drawing_that_cannot_be_written_stops_no_other(run, photo, tmp_path):
+    long = "x" * 245 + ".png"  # with "-detections" no name of a file any more
+    photo.save(tmp_path / long)
+    out = run(long, "photo.png", "--output", "drawn", status=1, errors="File name too long")
+    assert out.count("2 objects") == 2
+    assert (tmp_path / "drawn/photo-detections.png").exists()
 
 
 def test_wrong_options(run, photo, capsys):

@@ -100,7 +100,7 @@ def through(recipe, tmp_path_factory) -> dict[str, torch.Tensor]:
 
 
 class StopError(Exception):
-    pass
+    """What stops a run."""
 
 
 @pytest.mark.parametrize("stopped_in", ["pretraining", "training", "refining"])

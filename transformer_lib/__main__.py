@@ -14,6 +14,8 @@ from urllib.parse import unquote, urlsplit
 if TYPE_CHECKING:
     from PIL import Image
 
+_DRAWN = (".png", ".jpg", ".jpeg", ".webp", ".pdf", ".svg")
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit status."""
@@ -46,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--output",
         type=Path,
         help="where to draw what was found: a folder, or, "
-        "for one picture, a file that ends in .png, .jpg, .webp or .pdf",
+        "for one picture, a file that ends in .png, .jpg, .webp, .pdf or .svg",
     )
     detect.set_defaults(run=_detect)
     options = parser.parse_args(arguments)
@@ -84,39 +86,52 @@ def _detect(options: argparse.Namespace) -> int:
     for name, place in zip(options.picture, places, strict=True):
         try:
             image = load_image(name, timeout=options.timeout, name="picture")
+            found = detector(image)
+            shown = name.encode(errors="backslashreplace").decode()  # names need not be UTF-8
+            print(f"{shown}: {len(found)} object{'s' * (len(found) != 1)}", flush=True)
+            for detection in found:
+                box = " ".join(str(side) for side in detection["box"].values())
+                print(f"  {detection['score']:.4f}  {detection['label']}  {box}", flush=True)
+            if place is not None:
+                _save_drawing(image, found, place)
+        except BrokenPipeError:
+            raise
         except (OSError, ValueError) as error:
             print(f"python -m transformer_lib: {error}", file=sys.stderr)
             status = 1
-            continue
-        found = detector(image)
-        print(f"{name}: {len(found)} object{'s' * (len(found) != 1)}", flush=True)
-        for detection in found:
-            box = " ".join(str(side) for side in detection["box"].values())
-            print(f"  {detection['score']:.4f}  {detection['label']}  {box}", flush=True)
-        if place is not None:
-            _save_drawing(image, found, place)
     return status
 
 
 def _drawings(pictures: Sequence[str], output: Path | None) -> list[Path | None]:
-    """Return for each picture the file it is to be drawn into, each another one."""
+    """Return for each picture the file it is to be drawn into, each another one and no picture."""
+    from PIL import Image
+
     if output is None:
         return [None] * len(pictures)
-    if output.suffix.lower() in (".png", ".jpg", ".jpeg", ".webp", ".pdf", ".svg"):
+    inputs = [path for path in pictures if os.path.exists(path)]
+
+    def is_input(place: Path) -> bool:
+        return os.path.exists(place) and any(os.path.samefile(place, path) for path in inputs)
+
+    if output.suffix.lower() in _DRAWN and not output.is_dir():
         if len(pictures) > 1:
             raise ValueError(
                 f"output: expected a folder for {len(pictures)} pictures, got {output}"
             )
-        if output.exists() and Path(pictures[0]).exists() and output.samefile(pictures[0]):
+        if is_input(output):
             raise ValueError(f"output: {output} is the picture itself")
+        if not output.parent.is_dir():
+            raise ValueError(f"output: there is no folder {output.parent}")
         return [output]
+    if output.suffix.lower() in Image.registered_extensions() and not output.is_dir():
+        raise ValueError(f"output: expected a folder or one of {', '.join(_DRAWN)}, got {output}")
     output.mkdir(parents=True, exist_ok=True)
     places: list[Path | None] = []
     for picture in pictures:
         path = unquote(urlsplit(picture).path) if "://" in picture else picture
         stem = f"{Path(path).stem or 'picture'}-detections"
         number, place = 1, output / f"{stem}.png"
-        while place in places:
+        while place in places or is_input(place):
             number += 1
             place = output / f"{stem}-{number}.png"
         places.append(place)
@@ -124,15 +139,16 @@ def _drawings(pictures: Sequence[str], output: Path | None) -> list[Path | None]
 
 
 def _save_drawing(image: "Image.Image", detections: list[dict[str, Any]], place: Path) -> None:
-    """Draw at the picture's own size, but so large that labels can be read."""
+    """Draw with the picture's own pixels, on paper of a size on which labels can be read."""
     import matplotlib.pyplot as plt
 
     from transformer_lib.object_detection import draw_detections
 
-    scale = max(1.0, 480 / max(image.size)) / 100
-    size = (max(scale * image.width, 1.0), max(scale * image.height, 1.0))
-    draw_detections(image, detections, size=size)
-    plt.savefig(place, dpi=100)
+    pixels = max(480, *image.size)
+    inches = min(pixels / 100, 10)
+    width, height = (max(side / max(image.size) * inches, 1.0) for side in image.size)
+    draw_detections(image, detections, size=(width, height))
+    plt.savefig(place, dpi=pixels / inches)
     plt.close()
 
 

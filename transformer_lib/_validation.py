@@ -86,3 +86,25 @@ def require_fields(config: Any) -> None:
         elif type(value) not in kinds and not (float in kinds and type(value) is int):
             names = " or ".join(kind.__name__ for kind in kinds)
             raise TypeError(f"{field.name}: expected {names}, got {value!r}")
+
+
+def require_corners(
+    name: str, box: Any, size: tuple[int, int]
+) -> tuple[float, float, float, float]:
+    """Return a box's four numbers, or raise ValueError unless they are corners in a picture.
+
+    A pixel of grace is for those who rounded; NaN is refused.
+    """
+    try:
+        xmin, ymin, xmax, ymax = map(float, box)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name}: expected boxes of four numbers (xmin, ymin, xmax, ymax), got {box!r}"
+        ) from None
+    width, height = size
+    if not (-1 <= xmin <= xmax <= width + 1 and -1 <= ymin <= ymax <= height + 1):
+        raise ValueError(
+            f"{name}: expected boxes (xmin, ymin, xmax, ymax) inside of {width} × {height} pixels, "
+            f"got ({xmin:g}, {ymin:g}, {xmax:g}, {ymax:g})"
+        )
+    return xmin, ymin, xmax, ymax

@@ -22,7 +22,12 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from transformer_lib._validation import require_broadcastable, require_fields, require_floating
+from transformer_lib._validation import (
+    require_broadcastable,
+    require_corners,
+    require_fields,
+    require_floating,
+)
 from transformer_lib.masking import require_mask
 from transformer_lib.pretrained import find_published
 from transformer_lib.transformer import Decoder, DecoderLayer, Encoder, read_tensors, require_state
@@ -1175,11 +1180,15 @@ class ImageProcessor:
                 "size: expected shortest_edge and longest_edge in preprocessor_config.json, "
                 f"got {size}"
             )
-        fields: dict[str, Any] = dict(size)
-        for ours, its in (("mean", "image_mean"), ("std", "image_std")):
-            if its in published:
-                fields[ours] = tuple(map(float, published[its]))
-        return cls(**fields)
+        try:
+            colours: dict[str, Any] = {
+                ours: tuple(map(float, published[its]))
+                for ours, its in (("mean", "image_mean"), ("std", "image_std"))
+                if its in published
+            }
+            return cls(**size, **colours)
+        except TypeError as error:
+            raise ValueError(f"preprocessor_config.json: wrong type: {error}") from None
 
 
 def _write(file: Path, content: dict[str, Any]) -> None:
@@ -1275,7 +1284,13 @@ def config_from_published(published: Mapping[str, Any]) -> DETRConfig:
     """
     if (kind := published.get("model_type")) != "detr":
         raise ValueError(f"published: expected a model of the kind detr, got {kind}")
+    try:
+        return _config_of(published)
+    except (AttributeError, TypeError) as error:  # an entry of another type
+        raise ValueError(f"published: an entry cannot be read: {error}") from None
 
+
+def _config_of(published: Mapping[str, Any]) -> DETRConfig:
     def entry(name: str, *default: Any) -> Any:
         if name not in published and not default:
             raise ValueError(f"published: expected an entry {name!r}")
@@ -1307,9 +1322,12 @@ def config_from_published(published: Mapping[str, Any]) -> DETRConfig:
             sizes[ours] = published[name]
     activation = entry("activation_function", "relu")
     # Left out of the file where it has two classes without names.
-    unnamed = {number: f"LABEL_{number}" for number in range(entry("num_labels", 2))}
+    unnamed = {str(number): f"LABEL_{number}" for number in range(entry("num_labels", 2))}
+    named = entry("id2label", unnamed)
+    if not all(re.fullmatch(r"\d+", str(id_)) for id_ in named):
+        raise ValueError(f"published: expected numbers as keys of id2label, got {list(named)}")
     return DETRConfig(
-        labels=_label_names({int(id_): name for id_, name in entry("id2label", unnamed).items()}),
+        labels=_label_names({int(id_): name for id_, name in named.items()}),
         backbone=_published_backbone(published),
         activation="swish" if activation == "silu" else activation,
         masked_backbone=entry("masked_backbone", False),
@@ -1532,6 +1550,8 @@ def for_detection(model: DETR) -> DETR:
         model: Any model; it is left as it is.
     """
     fast = copy.deepcopy(model).eval().requires_grad_(False)
+    if isinstance(model, _ForDetection):
+        return fast
     for module in fast.modules():
         if isinstance(module, _Convolution):
             convolution, norm = module.convolution, module.norm
@@ -1587,8 +1607,9 @@ def evaluate(
 
     Raises:
         ModuleNotFoundError: faster-coco-eval is not installed.
-        ValueError: There are no objects, a label is unknown to the model, or a picture has not as
-            many boxes as labels; the message says which picture.
+        ValueError: There are no objects, a label is unknown to the model, a picture has not as
+            many boxes as labels, or a box is not inside of it; the message says which picture. Or
+            the model's predictions are not finite, or ``batch_size`` is below 1.
 
     Source: Lin et al. (2014), and the evaluation code that goes with it.
     """
@@ -1598,6 +1619,8 @@ def evaluate(
         raise ModuleNotFoundError(
             "scoring needs faster-coco-eval: pip install 'building-the-transformer[detection]'"
         ) from None
+    if batch_size < 1:
+        raise ValueError(f"batch_size: expected 1 or more, got {batch_size}")
     truth = _as_coco(dataset, _label_names(model.config.labels))
     found: list[dict[str, Any]] = []
     training = model.training
@@ -1630,8 +1653,10 @@ def evaluate(
 def _detect(
     model: DETR, processor: ImageProcessor, images: Sequence[Image.Image]
 ) -> list[Detections]:
-    device = model.queries.device
-    predictions = model(*(part.to(device) for part in processor(images)))
+    pixels, pixel_mask = processor(images)
+    queries = model.queries
+    predictions = model(pixels.to(queries), pixel_mask.to(queries.device))
+    _require_finite(predictions.logits, predictions.boxes)
     return postprocess(predictions, [image.size for image in images], threshold=0.0)
 
 
@@ -1640,14 +1665,17 @@ def _as_coco(dataset: Sequence[LabelledImage], labels: Sequence[str]) -> dict[st
     categories = [{"id": number, "name": name} for number, name in enumerate(labels)]
     images: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
-    for number, item in enumerate(dataset):
+    for number in range(len(dataset)):
+        item = dataset[number]
         if len(item.boxes) != len(item.labels):
             raise ValueError(
                 f"dataset: picture {number} has {len(item.boxes)} boxes, but "
                 f"{len(item.labels)} labels"
             )
         images.append({"id": number, "width": item.image.width, "height": item.image.height})
-        for (x0, y0, x1, y1), label in zip(item.boxes, item.labels, strict=True):
+        where = f"dataset: picture {number}"
+        for box, label in zip(item.boxes, item.labels, strict=True):
+            x0, y0, x1, y1 = require_corners(where, box, item.image.size)
             if label not in labels:
                 raise ValueError(f"dataset: label {label!r} in picture {number} is not the model's")
             annotations.append(

@@ -20,6 +20,7 @@ import urllib.request
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -28,8 +29,10 @@ from PIL import Image, ImageChops, ImageOps, UnidentifiedImageError
 from torch import Tensor
 from tqdm import tqdm
 
+from transformer_lib._validation import require_corners
 from transformer_lib.detr import (
     DETR,
+    BatchNorm,
     Detections,
     ImageProcessor,
     Target,
@@ -126,7 +129,7 @@ def _read(path: str, name: str) -> bytes:
 def _decode(data: bytes, kind: str, name: str) -> Image.Image:
     """Return the picture in the bytes of a file; ``kind`` is what a server says that it is."""
     try:
-        return Image.open(io.BytesIO(data))
+        image = Image.open(io.BytesIO(data))
     except UnidentifiedImageError:
         if data[:99].lstrip().lower().startswith((b"<!doctype html", b"<html")):
             kind = "text/html"
@@ -134,6 +137,10 @@ def _decode(data: bytes, kind: str, name: str) -> Image.Image:
         raise ValueError(f"{name}: expected an image, got {kind and kind + ', '}{what}") from None
     except Exception as error:  # more pixels than Pillow takes, or a damaged header
         raise ValueError(f"{name}: the picture cannot be read: {error}") from None
+    if image.format == "PNG" and image.mode == "L" and "transparency" in image.info:
+        # Pillow brings greys of 2 and 4 bits to 8, and leaves the one that is transparent.
+        image.info["transparency"] *= {"L;2": 85, "L;4": 17}.get(str(image.tile[0][3]), 1)
+    return image
 
 
 def _to_rgb(image: Image.Image, background: tuple[int, int, int]) -> Image.Image:
@@ -203,6 +210,7 @@ def _from_array(array: Any, name: str) -> Image.Image:
 
 
 _MOST_BYTES = 2**28
+_FOR_EVER = 10**6  # seconds; clocks of sockets and threads hold no more than some billions
 
 
 def _download(url: str, timeout: float | None, name: str) -> tuple[bytes, str]:
@@ -211,8 +219,12 @@ def _download(url: str, timeout: float | None, name: str) -> tuple[bytes, str]:
     A socket's own timeout starts anew with every byte, and knows nothing of the look-up of the
     server's name. So another thread fetches, and this one waits.
     """
-    if timeout is not None and not timeout > 0:
-        raise ValueError(f"timeout: expected seconds above 0, or None, got {timeout}")
+    if timeout is not None:
+        if isinstance(timeout, bool) or not isinstance(timeout, Real):
+            raise TypeError(f"timeout: expected seconds above 0, or None, got {timeout!r}")
+        if not timeout > 0:
+            raise ValueError(f"timeout: expected seconds above 0, or None, got {timeout}")
+        timeout = None if timeout > _FOR_EVER else timeout
     if not url.lower().startswith(("http://", "https://")):
         raise ValueError(f"{name}: expected a path, or an address of http or https")
     answers: queue.SimpleQueue[tuple[bytes, str] | Exception] = queue.SimpleQueue()
@@ -409,11 +421,11 @@ def _whole(box: list[float], size: tuple[int, int]) -> dict[str, int]:
 
 
 def _require_options(threshold: float, batch_size: int) -> None:
-    if isinstance(threshold, bool) or not isinstance(threshold, int | float):
+    if isinstance(threshold, bool) or not isinstance(threshold, Real):
         raise TypeError(f"threshold: expected a number from 0 to 1, got {threshold!r}")
     if not 0 <= threshold <= 1:
         raise ValueError(f"threshold: expected a number from 0 to 1, got {threshold}")
-    if type(batch_size) is not int:
+    if isinstance(batch_size, bool) or not isinstance(batch_size, Integral):
         raise TypeError(f"batch_size: expected a whole number, got {batch_size!r}")
     if batch_size < 1:
         raise ValueError(f"batch_size: expected 1 or more, got {batch_size}")
@@ -474,8 +486,10 @@ def pipeline(
                 "image_processor: with a model that is no name, expected what prepares its "
                 "pictures as in training, got None"
             )
-    else:
+    elif isinstance(model, str | os.PathLike):
         model, image_processor = _read_model(model, image_processor)
+    else:
+        raise TypeError(f"model: expected a name, a folder or a DETR, got {type(model).__name__}")
     if device is not None or dtype is not None:
         model = copy.deepcopy(model).to(device=device, dtype=dtype)
     return ObjectDetectionPipeline(
@@ -598,8 +612,10 @@ def _drawable(detection: Mapping[str, Any], number: int) -> tuple[str, str, tupl
             f"{name}: expected a label, and a box with {', '.join(_SIDES)}, got {dict(detection)}"
         )
     xmin, ymin, xmax, ymax = (float(box[side]) for side in _SIDES)
-    if not (xmin <= xmax and ymin <= ymax):
+    if not (-math.inf < xmin <= xmax < math.inf and -math.inf < ymin <= ymax < math.inf):
         raise ValueError(f"{name}: expected maxima that are not below minima, got {dict(box)}")
+    if not isinstance(detection.get("score", 0.0), Real):
+        raise ValueError(f"{name}: expected a number as score, got {detection['score']!r}")
     score = f" ({detection['score']:.2f})" if "score" in detection else ""
     return str(detection["label"]), score, (xmin, ymin, xmax, ymax)
 
@@ -760,7 +776,7 @@ def _read_json(file: Path) -> dict[str, Any]:
     if not file.is_file():
         raise FileNotFoundError(f"annotations: there is no such file: {file}")
     try:
-        table = json.loads(file.read_text(encoding="utf-8"))
+        table = json.loads(file.read_text(encoding="utf-8-sig"))
     except ValueError as error:
         raise ValueError(f"annotations: {file} is no JSON: {error}") from None
     if not isinstance(table, dict):
@@ -791,18 +807,15 @@ def _size(file: Path, entry: dict[str, Any], where: str) -> tuple[int, int]:
     """Return a picture's width and height, upright, if they are those of its entry."""
     if not file.is_file():
         raise FileNotFoundError(f"{where}: there is no picture {file}")
-    try:
-        with Image.open(file) as picture:
-            size, turned = picture.size, picture.getexif().get(0x0112) in (5, 6, 7, 8)
-    except Exception as error:
-        raise ValueError(f"{where}: {file} cannot be read: {error}") from None
-    size = size[::-1] if turned else size
+    size = load_image(file, name=where).size
     described = entry.get("width", size[0]), entry.get("height", size[1])
     if described != size:
+        with Image.open(file) as stored:
+            turned = stored.size != size
         note = ", once it is turned upright as its EXIF says" if turned else ""
         raise ValueError(
             f"{where}: {file.name} has {size[0]} × {size[1]} pixels{note}, and not "
-            f"{described[0]} × {described[1]}"
+            f"{described[0]!r} × {described[1]!r}"
         )
     return size
 
@@ -823,12 +836,15 @@ def _corners_of(bbox: list[Any], size: tuple[int, int], where: str) -> _Box:
     return max(x, 0.0), max(y, 0.0), min(right, float(size[0])), min(bottom, float(size[1]))
 
 
+_Lesson = tuple[Image.Image, Tensor, Tensor]  # a picture, corners as shares of it, label ids
+
+
 def fine_tune(
     detector: ObjectDetectionPipeline,
     examples: Sequence[Any],
     *,
     labels: Sequence[str] = (),
-    updates: int = 450,
+    updates: int = 250,
     batch_size: int = 8,
     rate: float = 3e-4,
     keep: float = 0.3,
@@ -868,6 +884,10 @@ def fine_tune(
 
     Source: Carion et al. (2020), sections 3.1 and A.4; going back: Wortsman et al. (2022).
     """
+    if not isinstance(detector, ObjectDetectionPipeline):
+        raise TypeError(f"detector: expected a pipeline, got {type(detector).__name__}")
+    if not any(isinstance(module, BatchNorm) for module in detector.model.modules()):
+        raise TypeError("detector: what for_detection returned cannot be trained")
     if isinstance(labels, str):
         raise TypeError(f"labels: expected several names, got one: ({labels!r},) is a tuple of one")
     names = [*detector.model.config.labels, *labels]
@@ -883,7 +903,7 @@ def fine_tune(
     weight = detector.model.class_head.weight
     if weight.dtype not in (torch.float32, torch.float64):
         raise TypeError(f"detector: expected weights of float32 or float64, got {weight.dtype}")
-    _require_examples(examples, names)
+    lessons = _lessons(examples, names, detector.processor)
 
     chance = random.Random(seed)
     with torch.random.fork_rng():
@@ -896,9 +916,9 @@ def fine_tune(
         groups: list[dict[str, Any]] = [head, {"params": rest}]
         optimizer = torch.optim.AdamW(groups, lr=rate, weight_decay=1e-4)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, updates)
-        order = _endless(len(examples), chance)
+        order = _endless(len(lessons), chance)
         for _ in tqdm(range(updates), disable=None if progress else True):
-            batch = [_varied(examples[next(order)], names, chance) for _ in range(batch_size)]
+            batch = [_varied(*lessons[next(order)], chance) for _ in range(batch_size)]
             pixels, mask = detector.processor([picture for picture, _ in batch])
             predictions = model(pixels.to(weight.device, weight.dtype), mask.to(weight.device))
             optimizer.zero_grad()
@@ -935,23 +955,21 @@ def _endless(count: int, chance: random.Random) -> Iterator[int]:
 
 
 def _varied(
-    example: Any, names: Sequence[str], chance: random.Random
+    picture: Image.Image, corners: Tensor, labels: Tensor, chance: random.Random
 ) -> tuple[Image.Image, Target]:
     """Return a picture cut and mirrored at random, and what is in it."""
-    picture = load_image(example.image)
-    width, height = (chance.uniform(0.9, 1) * side for side in picture.size)
-    x, y = chance.uniform(0, picture.width - width), chance.uniform(0, picture.height - height)
-    window = (x, y, x + width, y + height)
+    width, height = chance.uniform(0.9, 1), chance.uniform(0.9, 1)
+    x, y = chance.uniform(0, 1 - width), chance.uniform(0, 1 - height)
+    columns, rows = picture.size
+    window = (x * columns, y * rows, (x + width) * columns, (y + height) * rows)
     picture = picture.resize(picture.size, Image.Resampling.BILINEAR, box=window)
-    whole = torch.tensor(example.boxes).reshape(-1, 4) - torch.tensor([x, y, x, y])
-    whole = whole / torch.tensor([width, height, width, height])
+    whole = (corners - torch.tensor([x, y, x, y])) / torch.tensor([width, height, width, height])
     inside = whole.clamp(0, 1)
     if chance.random() < 0.5:
         picture = ImageOps.mirror(picture)
         xmin, ymin, xmax, ymax = inside.unbind(dim=1)
         inside = torch.stack([1 - xmax, ymin, 1 - xmin, ymax], dim=1)
     kept = _areas(inside) > _areas(whole) / 2  # less than half of it would be no example
-    labels = torch.tensor([names.index(label) for label in example.labels], dtype=torch.int64)
     return picture, Target(labels[kept], to_centres(inside[kept]))
 
 
@@ -959,26 +977,38 @@ def _areas(corners: Tensor) -> Tensor:
     return (corners[:, 2] - corners[:, 0]) * (corners[:, 3] - corners[:, 1])
 
 
-def _require_examples(examples: Sequence[Any], names: Sequence[str]) -> None:
+def _lessons(
+    examples: Sequence[Any], names: Sequence[str], processor: ImageProcessor
+) -> list[_Lesson]:
+    """Read every example once, and shrink pictures to what the processor will make of them."""
+    if not (hasattr(examples, "__len__") and hasattr(examples, "__getitem__")):
+        raise TypeError(f"examples: expected a list or dataset, got {type(examples).__name__}")
     if not len(examples):
         raise ValueError("examples: expected at least one picture, got none")
-    for number, example in enumerate(examples):
-        where = f"examples[{number}]"
-        if missing := [n for n in ("image", "boxes", "labels") if not hasattr(example, n)]:
-            raise TypeError(f"{where}: expected image, boxes and labels; {missing[0]} is missing")
-        if len(example.boxes) != len(example.labels):
+    lessons = []
+    for number in range(len(examples)):
+        example, where = examples[number], f"examples[{number}]"
+        try:
+            image, boxes, named = example.image, example.boxes, example.labels
+        except AttributeError as error:
+            raise TypeError(
+                f"{where}: expected image, boxes and labels; {error.name} is missing"
+            ) from None
+        if len(boxes) != len(named):
             raise ValueError(
-                f"{where}: expected as many boxes as labels, got {len(example.boxes)} and "
-                f"{len(example.labels)}"
+                f"{where}: expected as many boxes as labels, got {len(boxes)} and {len(named)}"
             )
-        for label in example.labels:
+        for label in named:
             if label not in names:
-                raise ValueError(f"{where}: expected one of the labels {names}, got {label!r}")
-        width, height = load_image(example.image, name=where).size
-        for box in example.boxes:
-            xmin, ymin, xmax, ymax = box
-            if not (-1 <= xmin <= xmax <= width + 1 and -1 <= ymin <= ymax <= height + 1):
                 raise ValueError(
-                    f"{where}: expected boxes (xmin, ymin, xmax, ymax) inside of {width} × "
-                    f"{height} pixels, got {tuple(box)}"
+                    f"{where}: expected one of the labels {names}, got {label!r}; new ones are "
+                    f"named by labels=[…]"
                 )
+        picture = load_image(image, name=where)
+        corners = [require_corners(where, box, picture.size) for box in boxes]
+        shares = torch.tensor(corners).reshape(-1, 4) / torch.tensor(picture.size * 2)
+        if (smaller := processor.resized(*picture.size)) < picture.size:
+            picture = picture.resize(smaller, Image.Resampling.BILINEAR, reducing_gap=2.0)
+        labels = torch.tensor([names.index(label) for label in named], dtype=torch.int64)
+        lessons.append((picture, shares, labels))
+    return lessons

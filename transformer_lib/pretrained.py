@@ -12,6 +12,7 @@ import math
 import os
 import re
 import struct
+import warnings
 import wave
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -361,7 +362,8 @@ def find_published(name: str | os.PathLike[str]) -> Path:
 
     Args:
         name: The name of a model that comes with the library, such as "scenes-detr"; a folder,
-            which is returned as it is; or the name of a model on Hugging Face's hub. Where the hub
+            which is returned as it is ("./scenes-detr" is one, whatever the library has); or the
+            name of a model on Hugging Face's hub. Where the hub
             cannot be reached, which includes ``HF_HUB_OFFLINE=1``, the hub's cache on this machine
             serves, and then, for the two models of chapter 16, a package.
 
@@ -370,9 +372,12 @@ def find_published(name: str | os.PathLike[str]) -> Path:
             would help.
         ValueError: The weights of one of those two models are not the ones that are expected.
     """
-    shipped = Path(__file__).parent / "models" / name
-    if len(Path(name).parts) == 1 and (shipped / "config.json").is_file():
-        return shipped
+    if isinstance(name, str) and re.fullmatch(r"[\w.-]*\w", name):
+        shipped = Path(__file__).parent / "models" / name
+        if (shipped / "config.json").is_file():
+            if Path(name).is_dir() and not shipped.samefile(name):
+                warnings.warn(f"name: the library's {name} is read, not ./{name}", stacklevel=2)
+            return shipped
     if str(name) and Path(name).is_dir():
         return Path(name)
     name = str(name)

@@ -1,5 +1,6 @@
 """What the object detection pipeline says when it cannot go on: which picture, what came, why."""
 
+import copy
 import io
 import json
 import os
@@ -7,6 +8,7 @@ import re
 import sys
 import warnings
 import zlib
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +16,15 @@ import pytest
 import torch
 from PIL import Image
 
-from transformer_lib.detr import DETR, DETRConfig, ImageProcessor, ResNetConfig
+from transformer_lib.datasets import scenes
+from transformer_lib.detr import (
+    DETR,
+    DETRConfig,
+    ImageProcessor,
+    ResNetConfig,
+    evaluate,
+    for_detection,
+)
 from transformer_lib.object_detection import (
     ObjectDetectionPipeline,
     draw_detections,
@@ -407,8 +417,73 @@ def test_coco_files_and_pictures_that_are_not_there(coco, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"^images: there is no such folder: .*pictures"):
         read_coco(tmp_path / "boxes.json", tmp_path / "pictures")
     (tmp_path / "bad.png").write_bytes(b"no picture")
-    with pytest.raises(ValueError, match=r"images\[0\]: .*bad\.png cannot be read"):
+    with pytest.raises(ValueError, match=r"images\[0\]: .*bad\.png: expected an image"):
         coco(a_table(images=[ENTRY | {"file_name": "bad.png"}]))
+
+
+def test_only_a_detector_that_learns_can_be_taught(detector):
+    with pytest.raises(TypeError, match=r"^detector: expected a pipeline, got DETR"):
+        fine_tune(detector.model, [example()])
+    fast = ObjectDetectionPipeline(for_detection(detector.model), detector.processor)
+    with pytest.raises(TypeError, match=r"^detector: what for_detection returned cannot be"):
+        fine_tune(fast, [example()])
+
+
+@pytest.mark.parametrize("timeout", ["5", True, 1j])
+def test_a_timeout_is_a_number(timeout):
+    with pytest.raises(TypeError, match=r"^timeout: expected seconds above 0, or None, got"):
+        load_image("http://127.0.0.1:1/a.png", timeout=timeout)
+
+
+@pytest.mark.parametrize("timeout", [float("inf"), 1e10])
+def test_a_timeout_may_be_longer_than_clocks_count(timeout):
+    with pytest.raises(ConnectionError, match=r"^image: http://127.0.0.1:1/a.png: "):
+        load_image("http://127.0.0.1:1/a.png", timeout=timeout)
+
+
+def test_a_model_is_a_name_a_folder_or_a_detr(detector):
+    for other in (None, detector, 5):
+        with pytest.raises(TypeError, match=r"^model: expected a name, a folder or a DETR, got"):
+            pipeline("object-detection", other)
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ({"id2label": None}, "an entry cannot be read"),
+        ({"id2label": ["cat", "cup"]}, "expected numbers as keys of id2label"),
+        ({"id2label": {"x": "cat"}}, "expected numbers as keys of id2label, got ['x']"),
+        ({"backbone_config": "resnet"}, "an entry cannot be read"),
+        ({"d_model": "8"}, "d_model: expected int, got '8'"),
+    ],
+)
+def test_damaged_configurations(detector, tmp_path, entries, message):
+    detector.save_pretrained(tmp_path)
+    file = tmp_path / "config.json"
+    published = json.loads(file.read_text(encoding="utf-8"))
+    file.write_text(json.dumps(published | entries), encoding="utf-8")
+    with pytest.raises(ValueError, match=f"^model: .*{re.escape(message)}"):
+        pipeline("object-detection", tmp_path)
+
+
+def test_a_damaged_processor(detector, tmp_path):
+    detector.save_pretrained(tmp_path)
+    file = tmp_path / "preprocessor_config.json"
+    published = json.loads(file.read_text(encoding="utf-8"))
+    file.write_text(json.dumps(published | {"image_mean": None}), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"^model: preprocessor_config.json: wrong type"):
+        pipeline("object-detection", tmp_path)
+
+
+def test_a_folder_beside_a_shipped_model_of_its_name(detector, tmp_path, monkeypatch):
+    """The name is the library's, and said to be; a path is the folder."""
+    monkeypatch.chdir(tmp_path)
+    detector.save_pretrained("scenes-detr")
+    own = detector.model.config.labels
+    for folder in ("./scenes-detr", Path("scenes-detr"), tmp_path / "scenes-detr"):
+        assert pipeline("object-detection", folder).model.config.labels == own
+    with pytest.warns(UserWarning, match=r"the library's scenes-detr is read, not \./scenes-detr"):
+        assert pipeline("object-detection").model.config.labels == scenes.LABELS
 
 
 def test_a_turned_picture_whose_size_is_that_of_the_stored_one(coco, tmp_path):
@@ -441,6 +516,20 @@ def example(**changes) -> SimpleNamespace:
         ([example()], {"rate": 0}, ValueError, "rate: expected a number above 0, got 0"),
         ([example()], {"keep": 1.5}, ValueError, "keep: expected a share from 0 to 1, got 1.5"),
         ([example(), example(labels=("beer",))], {}, ValueError, "examples[1]: expected one of"),
+        ([example(labels=("beer",))], {}, ValueError, "got 'beer'; new ones are named by labels="),
+        (
+            [example(boxes=((1, 2, 3, 4, 5),))],
+            {},
+            ValueError,
+            "examples[0]: expected boxes of four",
+        ),
+        ([example(boxes=(None,))], {}, ValueError, "examples[0]: expected boxes of four numbers"),
+        (
+            (each for each in ()),
+            {},
+            TypeError,
+            "examples: expected a list or dataset, got generator",
+        ),
         ([example(labels=())], {}, ValueError, "examples[0]: expected as many boxes as labels"),
         ([example(boxes=((30, 2, 1, 40),))], {}, ValueError, "examples[0]: expected boxes (xmin"),
         ([example(boxes=((1, 2, 30, 90),))], {}, ValueError, "inside of 64 × 48 pixels, got (1, 2"),
@@ -465,3 +554,48 @@ def test_more_objects_than_queries(detector):
     crowded = example(boxes=((1, 2, 30, 40),) * 5, labels=("cat",) * 5)
     with pytest.warns(UserWarning, match="at most 3 objects in a picture"):
         fine_tune(detector, [crowded], updates=1, batch_size=1, progress=False)
+
+
+class DrawnAsAsked:
+    """A dataset that has whatever number it is asked for, as many of those that draw do."""
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, number: int) -> SimpleNamespace:
+        assert number < 2, "asked for more than there are"
+        return example()
+
+
+def test_datasets_end_at_their_length(detector):
+    options = {"labels": ("beer",), "updates": 1, "progress": False}
+    taught = fine_tune(detector, DrawnAsAsked(), **options)
+    assert evaluate(taught.model, taught.processor, DrawnAsAsked())["AP50"] >= 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_models_of_other_types_are_scored(detector, dtype):
+    model = copy.deepcopy(detector.model).to(dtype)
+    assert evaluate(model, detector.processor, [example()])["AP50"] >= 0
+
+
+@pytest.mark.parametrize(
+    ("boxes", "options", "message"),
+    [
+        (((30, 40, 10, 5),), {}, "dataset: picture 1: expected boxes (xmin, ymin, xmax, ymax) ins"),
+        (((1, 2, 30, 90),), {}, "inside of 64 × 48 pixels, got (1, 2, 30, 90)"),
+        (((1, 2, 3),), {}, "dataset: picture 1: expected boxes of four numbers"),
+        (((1, 2, 30, 40),), {"batch_size": 0}, "batch_size: expected 1 or more, got 0"),
+    ],
+)
+def test_what_cannot_be_scored(detector, boxes, options, message):
+    dataset = [example(), example(boxes=boxes)]
+    with pytest.raises(ValueError, match=re.escape(message)):
+        evaluate(detector.model, detector.processor, dataset, **options)
+
+
+def test_predictions_that_are_no_numbers_are_not_scored(detector):
+    model = copy.deepcopy(detector.model)
+    torch.nn.init.constant_(model.class_head.bias, float("nan"))
+    with pytest.raises(ValueError, match=r"^predictions: NaN or infinity for picture 0"):
+        evaluate(model, detector.processor, [example()])
