@@ -1,9 +1,10 @@
 """Print when the pages of the built site first show something, and how much they load.
 
-``python tools/first_paint.py`` opens every page of ``_build/html`` from a local server in Chromium:
-as the first page of a new reader, and again with all that pages share loaded. The first contentful
-paint is in milliseconds after the link was followed (the median of several visits), the weight in
-kilobytes: the page with its own pictures, and all that a new reader loads.
+``python tools/first_paint.py`` opens every page of ``_build/html``, or those that are named, from a
+local server in Chromium: as the first page of a new reader, and again with all that pages share
+loaded. The first contentful paint is in milliseconds after the link was followed (the median of
+several visits), the weight in kilobytes: the page with its own pictures, and all that a new reader
+loads.
 """
 
 import argparse
@@ -44,6 +45,7 @@ def visit(context: BrowserContext, address: str) -> tuple[float, float, float]:
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("pages", nargs="*", help="names as in _toc.yml, by default all")
     parser.add_argument("--site", type=Path, default=ROOT / "_build/html", help="the built site")
     parser.add_argument("--visits", type=int, default=3, help="of each page and kind")
     options = parser.parse_args()
@@ -51,7 +53,9 @@ def main() -> None:
     with browsing.serve(options.site) as address, browsing.start_chromium() as browser:
         known = browser.new_context(viewport={"width": 1280, "height": 900})
         visit(known, f"{address}/index.html")
-        for path in sorted(options.site.glob("*.html")):
+        everywhere = sorted(options.site.glob("*.html"))
+        named = [options.site / f"{name}.html" for name in options.pages]
+        for path in named or everywhere:
             first = []
             for _ in range(options.visits):
                 new = browser.new_context(viewport={"width": 1280, "height": 900})

@@ -46,8 +46,8 @@ LINES_KEPT_TOGETHER = 18  # longer code and outputs may be parted between pages
 INSIDE = "https://book.invalid/"  # stands for the PDF itself in the table of contents
 # What only a screen can use; an explorer's script draws it.
 ON_SCREEN_ONLY = (
-    "script:not([data-explorer] + script), button, .headerlink, .toctree-wrapper, .screen-only, "
-    "dialog"
+    "script:not([data-explorer] + script), button, dialog, .headerlink, .toctree-wrapper, "
+    ".viewcode-link"
 )
 
 
@@ -63,11 +63,7 @@ class Page:
 
     def sections(self) -> list[tuple[str, str]]:
         """Return the sections as pairs of anchor and title."""
-        return [
-            (str(section["id"]), plain(heading))
-            for section in self.article.select("section[id]")
-            if (heading := section.find("h2", recursive=False)) is not None
-        ]
+        return [(str(heading["id"]), plain(heading)) for heading in self.article.select("h2[id]")]
 
 
 def contents(toc: dict) -> Iterator[tuple[str, str | None]]:
@@ -114,6 +110,12 @@ def read_page(site: Path, name: str, part: str | None) -> Page:
             block["class"] = [*block.get("class", []), "long"]
     for image in article.select("img"):
         image["loading"] = "eager"
+    # Where a section begins at the foot of a page, its heading stands on the next.
+    for heading in article.select("section[id] > :is(h2, h3, h4)"):
+        for place in heading.find_previous_siblings("span", id=True):
+            heading.insert(0, place.extract())
+        heading["id"] = heading.parent["id"]
+        heading.parent["id"] += "--section"
     heading = article.select_one("h1")
     if heading is None:
         raise ValueError(f"{name}.html has no title")

@@ -6,11 +6,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
 import browsing
+
+# For machines that do other things as well.
+PATIENCE = 90_000
+expect.set_options(timeout=30_000)
 
 # The theme's script does this on pages without sub-headings; nothing is lost by it.
 KNOWN_ERRORS = ("Cannot read properties of null (reading 'classList')",)
@@ -58,7 +62,7 @@ def open_page(address: str) -> Open:
                 note(f"request to {url}")
 
         page = context.new_page()
-        page.set_default_timeout(90_000)  # for machines that do other things as well
+        page.set_default_timeout(PATIENCE)
         page.on("request", lambda request: note_request(request.url))
         page.on("console", lambda m: note(m.text) if m.type == "error" else None)
         page.on("pageerror", lambda error: note(str(error)))

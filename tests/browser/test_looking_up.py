@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 def page(browser: Browser) -> Iterator[Page]:
     """Return one page for all tests here."""
     context = browser.new_context()
+    context.set_default_timeout(90_000)  # for machines that do other things as well
     yield context.new_page()
     context.close()
 
@@ -71,7 +72,7 @@ def test_a_name_above_a_cell_leads_to_its_entry_and_back(page, address):
     page.locator("dl", has=entry).last.locator("p.built-in a").first.click()
     page.wait_for_url(re.compile(r"/06_masking\.html#"), wait_until="commit")
     section = page.locator(f'section[id="{page.url.partition("#")[2]}"]')
-    assert section.locator("p.export-badge", has_text="causal_mask").count() == 1
+    expect(section.locator("p.export-badge", has_text="causal_mask")).to_have_count(1)
 
 
 def test_the_map_of_the_library_is_read_without_scrolling_on_a_phone(page, address):
