@@ -468,7 +468,7 @@ def card(model: DETR, recipe: Recipe, result: dict[str, Any]) -> str:
         n_heads=config.n_heads,
         d_ff=config.d_ff,
         n_queries=config.n_queries,
-        scenes=recipe.scenes,
+        scenes=len({*SMALL, *LARGE}) * (recipe.scenes // len(SMALL)),
         command=result["command"],
         minutes=result["seconds"] / 60,
         threads=result["threads"],

@@ -200,6 +200,52 @@ def test_unknown_mistakes_show_the_first_case(double):
     assert verdict == "on ([1.0, 3.0]) your function gives [2.0, 4.0], expected [2.0, 6.0]"
 
 
+def test_several_arguments_have_the_names_of_the_answer():
+    judge = same_function(lambda a, b: a - b, (3, 1))
+    assert judge(lambda x, y: x + y) == "on (x = 3, y = 1) your function gives 4, expected 2"
+    assert judge(lambda *both: 0) == "on (3, 1) your function gives 0, expected 2"
+
+
+def test_large_tensors_of_one_shape_are_told_by_their_first_difference():
+    def right(n):
+        return torch.arange(n * n).reshape(n, n) % 5 == 0
+
+    def wrong(n):
+        return right(n).index_put((torch.tensor(2), torch.tensor(3)), torch.tensor(True))
+
+    shape = "on (4) your function gives a tensor of shape (4, 4)"
+    end = "(counted from 0) it has True, expected False"
+    assert same_function(right, (4,), axes=("query", "key"))(wrong) == (
+        f"{shape}; at query 2, key 3 {end}"
+    )
+    assert same_function(right, (4,))(wrong) == f"{shape}; at [2, 3] {end}"
+    assert same_function(right, (4,))(lambda n: right(n)[0]).endswith(
+        "gives [True, False, False, False], expected a tensor of shape (4, 4)"
+    )
+
+
+def test_numbers_are_no_booleans():
+    judge = same_function(lambda n: torch.arange(n) > 1, (3,), (20,))
+    assert judge(lambda n: [i > 1 for i in range(n)]) is None
+    assert judge(lambda n: (torch.arange(n) > 1).int()).endswith(
+        "gives [0, 0, 1], expected [False, False, True]"
+    )
+    assert same_function(lambda n: torch.arange(n) > 1, (20,))(
+        lambda n: (torch.arange(n) > 1).float()
+    ).endswith("it has 0.0, expected False")
+
+
+def test_an_infinity_on_the_way_counts_only_where_it_is_asked_for():
+    def by_way_of_infinity(x):
+        return torch.where(x > 0, x, torch.inf).nan_to_num(posinf=0.0)
+
+    case = (torch.tensor([1.0, -1.0]),)
+    assert same_function(torch.relu, case)(by_way_of_infinity) is None
+    judge = same_function(torch.relu, case, finite=True)
+    assert judge(by_way_of_infinity).endswith("your function meets an infinity or NaN on the way")
+    assert judge(lambda x: torch.empty_like(x).copy_(x.clamp(min=0))) is None
+
+
 def test_an_answer_that_raises_or_is_no_function(double):
     assert "raised ZeroDivisionError" in double.verdict(lambda x: 1 / 0)
     assert double.verdict(7) == "a function is asked for, got int"

@@ -477,7 +477,7 @@ def translator_at_work(columns: int, width: float, size: float, *, moving: bool)
 
 def detector_at_work() -> bytes:
     """Draw what the quick start draws: a scene with what the shipped detector finds in it."""
-    image = scenes.draw_scene(8, split="test").image
+    image = scenes.draw_scene(8, split="test", size=(480, 384)).image
     with plt.rc_context(
         {"figure.constrained_layout.w_pad": 0, "figure.constrained_layout.h_pad": 0}
     ):

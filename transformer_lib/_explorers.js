@@ -321,6 +321,10 @@
       numbers.forEach((number, j) => sliders[j].set((now[j] = number)));
       draw();
     };
+    const preset = (numbers) => {
+      mode.set((divided = false)); // what its name says are the weights as set
+      choose(numbers);
+    };
     const digits = values.flat().every(Number.isInteger) ? 0 : 1;
     const sums = html("p", { class: "formula" });
     const says = status();
@@ -387,10 +391,10 @@
           ...sliders.map((control) => control.element),
           mode.element,
           buttons({
-            Reset: () => choose(weights),
-            "Only value 3": () => choose([0, 0, 1]),
-            "Beyond value 2": () => choose([-0.5, 1.5, 0]),
-            "Sum 0.5": () => choose([0.1, 0.15, 0.25]),
+            Reset: () => preset(weights),
+            "Only value 3": () => preset([0, 0, 1]),
+            "Beyond value 2": () => preset([-0.5, 1.5, 0]),
+            "Sum 0.5": () => preset([0.1, 0.15, 0.25]),
           }),
         ),
       ),
@@ -407,6 +411,8 @@
     .bar { align-items: center; display: grid; font-size: 14px; grid-template-columns: 5.6rem 1fr; height: 28px; margin-bottom: 0.3rem; }
     .bar > span:first-child { color: var(--muted); }
     .bar b { flex-basis: 5.6rem; }
+    .says { margin: 0.7rem 0 1rem; }
+    @container (max-width: 480px) { .says { min-height: 7.5em; } }
   `;
 
   explorers.softmax = ({ scores, gradients }, frame) => {
@@ -495,12 +501,23 @@
           full: Math.max(...gradient.map(Math.abs)) || 1,
         }),
       );
-      const first = s.indexOf(Math.max(...s));
+      const top = range(n).filter((i) => largest - now[i] < 1e-9);
+      const places = `score${top.length > 1 ? "s" : ""} ${listed(top.map((i) => i + 1))}`;
       const strongest = Math.max(...passed.map(Math.abs));
-      const much = strongest < 0.005 ? "nothing to two digits" : `${fixed(strongest)} at most`;
+      const much =
+        strongest < 0.005
+          ? "no score gets a gradient above 0.005"
+          : `the largest gradient that a score gets is ${fixed(strongest)}`;
       says.textContent =
-        `At T = ${fixed(temperature)} the largest weight is ${fixed(s[first], 3)}, on score ${first + 1}. ` +
-        `The Jacobian has the norm ${fixed(norm, 3)}, and of the gradient ${much} reaches a score.`;
+        `At T = ${fixed(temperature)} the largest weight is ${fixed(s[top[0]], 3)}, on ${places}. ` +
+        `The Jacobian has the norm ${fixed(norm, 3)}, and ${much}.`;
+    }
+
+    function raise() {
+      const highest = now.indexOf(Math.max(...now));
+      if (now[highest] <= 4 + 1e-9) choose(now.map((score) => score + 1));
+      else
+        says.textContent = `Score ${highest + 1} is ${fixed(now[highest], 1)}, and no slider goes beyond 5: nothing was added.`;
     }
 
     frame.append(
@@ -516,16 +533,15 @@
       buttons({
         Reset: () => choose(scores),
         "A tie at the top": () => choose(scores.map((score, i) => (i < 2 ? scores[0] : score))),
-        "Add 1 to every score": () =>
-          Math.max(...now) <= 4 && choose(now.map((score) => score + 1)),
+        "Add 1 to every score": raise,
       }),
+      says,
       html("div", { class: "tables" }, matrix, html("div", {}, arriving.element, column)),
       html(
         "p",
         { class: "note" },
         "z are the scores divided by T, s their softmax. Blue is above 0, red and a minus below.",
       ),
-      says,
     );
     draw();
   };
@@ -763,6 +779,7 @@
     .mask th[scope="row"] button { text-align: right; }
     .mask :is(th, td) { padding: 0; }
     thead th { height: 30px; }
+    .grid .says { min-width: 100%; width: 0; }
     @container (max-width: 420px) { .heat, .mask { font-size: 12px; } .mask th button { padding: 0; } }
     .mask button.hidden { background: repeating-linear-gradient(135deg, var(--edge) 0 2px, var(--ground) 2px 7px); color: var(--ink); font-weight: 600; }
   `;
@@ -781,11 +798,11 @@
     const marked = range(m + 1).map(() => []); // the buttons, with row 0 and column 0 for the names
     let painting = null;
 
-    const change = (cells, value, row) => {
+    const change = (cells, value, now) => {
       for (const [i, j] of cells) mask[i][j] = value ?? !mask[i][j];
-      draw(row);
+      draw(now);
     };
-    const whole = (cells) => change(cells, !cells.some(([i, j]) => mask[i][j]), cells[0][0]);
+    const whole = (cells, now) => change(cells, !cells.some(([i, j]) => mask[i][j]), now);
 
     function button(i, j, act) {
       const element = html("button", {
@@ -818,7 +835,7 @@
     }
 
     const columnHeads = keys.map((key, j) => {
-      const element = button(0, j + 1, () => whole(range(m).map((i) => [i, j])));
+      const element = button(0, j + 1, () => whole(range(m).map((i) => [i, j]), { column: j }));
       element.textContent = key;
       element.setAttribute(
         "aria-label",
@@ -827,23 +844,23 @@
       return html("th", { scope: "col" }, element);
     });
     const rowsOf = queries.map((query, i) => {
-      const name = button(i + 1, 0, () => whole(range(n).map((j) => [i, j])));
+      const name = button(i + 1, 0, () => whole(range(n).map((j) => [i, j]), { row: i }));
       name.textContent = query;
       name.setAttribute(
         "aria-label",
         `query ${query}, place ${i + 1}: hide all keys from it, or show them`,
       );
       const cells = range(n).map((j) => {
-        const element = button(i + 1, j + 1, () => change([[i, j]], null, i));
+        const element = button(i + 1, j + 1, () => change([[i, j]], null, { row: i }));
         // A mouse draws: what the first cell becomes, all cells become that it passes.
         element.addEventListener("pointerdown", (event) => {
           if (event.pointerType !== "mouse" || event.button) return;
           painting = !mask[i][j];
-          change([[i, j]], painting, i);
+          change([[i, j]], painting, { row: i });
           addEventListener("pointerup", () => setTimeout(() => (painting = null)), { once: true });
         });
         element.addEventListener("pointerenter", (event) => {
-          if (painting !== null && event.buttons) change([[i, j]], painting, i);
+          if (painting !== null && event.buttons) change([[i, j]], painting, { row: i });
         });
         return html("td", {}, element);
       });
@@ -859,7 +876,8 @@
     const weights = html("div");
     const says = status();
 
-    function draw(row) {
+    // What was changed: one row of scores, or one whole column.
+    function draw({ row, column } = {}) {
       const all = scores.map((numbers, i) => {
         const seen = numbers.filter((_, j) => mask[i][j]);
         const exps = numbers.map((number, j) =>
@@ -898,6 +916,9 @@
       says.textContent =
         `${pairs} of ${m * n} scores count. ` +
         (row !== undefined && mask[row].includes(true) ? looks(row) : "") +
+        (column !== undefined
+          ? `Key ${quoted(keys[column])} at place ${column + 1} is ${mask[0][column] ? "shown to" : "hidden from"} all queries. `
+          : "") +
         (empty.length
           ? `${listed(empty.map((i) => `${quoted(queries[i])} at place ${i + 1}`))} may attend to nothing: all weights of the row are 0.`
           : "Every row of weights sums to 1.");
@@ -921,8 +942,7 @@
         "Rows ask, columns are asked. Press a score to hide or show it, a word to hide or show its whole row or column. " +
           "On a keyboard the arrow keys move and the space bar presses.",
       ),
-      html("div", { class: "tables" }, html("div", {}, grid), weights),
-      says,
+      html("div", { class: "tables" }, html("div", { class: "grid" }, grid, says), weights),
     );
     draw();
   };
@@ -1378,6 +1398,7 @@
     .slider { align-items: center; column-gap: 0.6rem; display: grid; grid-template-columns: 1fr auto; margin-bottom: 0.3rem; }
     .slider label { color: rgb(var(--hue)); font-size: 14px; }
     .slider input { accent-color: rgb(var(--hue, var(--blue))); grid-column: 1 / -1; grid-row: 2; height: 24px; margin: 0; width: 100%; }
+    .slider input:focus-visible { outline-offset: -2px; }
     .slider .output { font-size: 14px; font-weight: 600; }
     .share { align-items: center; display: flex; }
     .share b { flex: 0 0 2.4rem; font-size: 14px; font-weight: 400; }

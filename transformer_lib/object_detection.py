@@ -563,7 +563,8 @@ def draw_detections(
 
     if ax is None:
         height = min(max(7.2 * picture.height / picture.width, 1.0), 9.0)
-        ax = plt.figure(figsize=size or (7.2, height)).add_axes((0, 0, 1, 1))
+        figure = plt.figure(figsize=size or (7.2, height), layout="none")
+        ax = figure.add_axes((0, 0, 1, 1))
     ax.imshow(picture, extent=(0, picture.width, picture.height, 0))  # boxes count from the edge
     ax.set_axis_off()
     palette = [plotting.BLUE, plotting.RED, plotting.GREEN, plotting.PURPLE, plotting.ORANGE]

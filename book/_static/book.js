@@ -47,3 +47,15 @@
     return Object.hasOwn(terms, word) || !Object.hasOwn(terms, bare) ? word : bare;
   });
 }
+
+// Its excerpts begin with what a page says, not with the buttons above; and where pages have a word
+// alike, the glossary comes first.
+document.addEventListener("DOMContentLoaded", () => {
+  if (typeof Search === "undefined") return;
+  const textOf = Search.htmlToText;
+  Search.htmlToText = (page, anchor) => {
+    const article = new DOMParser().parseFromString(page, "text/html").querySelector(".bd-article");
+    return textOf(article ? `<div role="main">${article.outerHTML}</div>` : page, anchor);
+  };
+  Scorer.score = ([page, , , , score]) => score + (page === "glossary" ? 1 : 0);
+});

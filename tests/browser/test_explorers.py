@@ -145,7 +145,9 @@ def test_weighted_sum(page: Page) -> None:
     set_slider(here, "Weight of value 2", 0.5)
     here.get_by_label("divided by their sum").check()
     expect(says).to_contain_text("The sum of the weights is 0, so they cannot be divided by it")
-    here.get_by_label("as set").check()
+    here.get_by_role("button", name="Sum 0.5").click()
+    expect(says).to_contain_text("The sum of the weights is 0.50: a linear combination")
+    expect(here.get_by_label("as set")).to_be_checked()
     here.get_by_role("button", name="Only value 3").click()
     expect(says).to_contain_text("(2.00, 4.00) lies in the triangle")
 
@@ -196,9 +198,10 @@ def test_softmax(page: Page) -> None:
     assert lengths[0] / lengths[1] == pytest.approx((weights[0] / weights[1]).item(), rel=0.05)
     here.get_by_role("button", name="A tie at the top").click()
     set_slider(here, "Temperature T", -1.3)
+    expect(here.get_by_role("status")).to_contain_text("weight is 0.500, on scores 1 and 2.")
     expect(here.get_by_role("status")).to_contain_text("norm 0.500")
     here.get_by_label("(1, 1, 1, 1)").check()
-    expect(here.get_by_role("status")).to_contain_text("nothing to two digits reaches a score")
+    expect(here.get_by_role("status")).to_contain_text("no score gets a gradient above 0.005")
 
 
 def test_adding_one_to_every_score_moves_no_weight(page: Page) -> None:
@@ -207,6 +210,12 @@ def test_adding_one_to_every_score_moves_no_weight(page: Page) -> None:
     here.get_by_role("button", name="Add 1").click()
     assert here.get_by_label("Score 1").input_value() == "2"
     assert here.locator(".bar b").all_inner_texts() == before
+    for _ in range(4):
+        here.get_by_role("button", name="Add 1").click()
+    assert here.get_by_label("Score 1").input_value() == "5"
+    expect(here.get_by_role("status")).to_have_text(
+        "Score 1 is 5.0, and no slider goes beyond 5: nothing was added."
+    )
     other = explorer(page, "Softmax", 1).get_by_label("Score 1")
     assert other.input_value() == "2", "explorers on one page do not touch each other"
     assert page.locator("[data-explorer]").count() == 8
@@ -264,6 +273,9 @@ def test_masks(page: Page) -> None:
     here.get_by_role("button", name="key book, place 4").click()
     shown = weights_shown(here)
     assert (shown[:, 3] == 0).all()
+    expect(here.get_by_role("status")).to_contain_text(
+        "Key “book” at place 4 is hidden from all queries."
+    )
     assert torch.allclose(shown.sum(dim=1), torch.tensor([1.0, 0, 1, 1, 1, 1]), atol=0.03)
     here.get_by_role("button", name="query reads, key the: hidden").click()
     assert weights_shown(here)[1].tolist() == [0, 0, 1, 0, 0, 0]

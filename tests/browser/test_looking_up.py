@@ -62,6 +62,14 @@ def test_search_finds_words_of_both_languages(page, address, query, found):
         expect(page.locator(f'#search-results a[href^="{name}.html"]').first).to_be_attached()
 
 
+def test_the_glossary_comes_first_and_excerpts_begin_with_the_page(page, address):
+    page.goto(f"{address}/search.html?q=어텐션")
+    found = page.locator("#search-results ul.search > li")
+    expect(found.first.locator("a").first).to_have_attribute("href", re.compile("^glossary"))
+    chapter = found.filter(has=page.locator('a[href^="03_attention.html"]')).first
+    expect(chapter.locator("p.context")).to_contain_text("A decoder is translating")
+
+
 def test_a_name_above_a_cell_leads_to_its_entry_and_back(page, address):
     page.set_viewport_size({"width": 1280, "height": 800})
     page.goto(f"{address}/06_masking.html")

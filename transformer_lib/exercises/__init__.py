@@ -6,15 +6,18 @@ with the stages of its capstone.
 """
 
 import importlib
+import inspect
 import math
 import pkgutil
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 __all__ = ["Exercise", "check", "load", "same_function", "same_value"]
 
@@ -93,11 +96,22 @@ class same_function:  # noqa: N801 - reads as a word where exercises are declare
     Args:
         right: The function that gives the expected results.
         cases: Tuples of arguments; tensors are cloned, so that an answer cannot spoil them.
-        tolerance: Largest difference, relative and absolute, that still counts as equal.
+        tolerance: Largest difference, relative and absolute, that still counts as equal. Where
+            booleans are expected, numbers do not count as equal.
+        axes: Names of the result's axes, to say where a tensor first differs.
+        finite: Whether an infinity or NaN is wrong even on the way to a right result.
     """
 
-    def __init__(self, right: Callable[..., Any], *cases: tuple[Any, ...], tolerance: float = 1e-5):
+    def __init__(
+        self,
+        right: Callable[..., Any],
+        *cases: tuple[Any, ...],
+        tolerance: float = 1e-5,
+        axes: tuple[str, ...] = (),
+        finite: bool = False,
+    ):
         self.right, self.cases, self.tolerance = right, cases, tolerance
+        self.axes, self.finite = axes, finite
 
     def __call__(self, answer: Any) -> str | None:
         """Say on which case ``answer`` first differs from the right function, if on any."""
@@ -106,15 +120,35 @@ class same_function:  # noqa: N801 - reads as a word where exercises are declare
         if not callable(answer):
             return f"a function is asked for, got {type(answer).__name__}"
         for case in self.cases:
+            watch = _Watch()  # type: ignore[no-untyped-call]
             try:
-                came = _run(answer, case)
+                with watch if self.finite else nullcontext():
+                    came = _run(answer, case)
             except NotYetError:
                 raise
             except Exception as error:
-                return f"{_call(case)} raised {type(error).__name__}: {error}"
+                return f"{_call(answer, case)} raised {type(error).__name__}: {error}"
             if not _equal(came, expected := self.right(*_copy(case)), self.tolerance):
-                return f"{_call(case)} gives {_show(came)}, expected {_show(expected)}"
+                return f"{_call(answer, case)} gives {self._contrast(came, expected)}"
+            if not watch.finite:
+                return f"{_call(answer, case)} meets an infinity or NaN on the way"
         return None
+
+    def _contrast(self, came: Any, expected: Any) -> str:
+        """Say what came and what was expected; of large tensors of one shape, one entry."""
+        large = isinstance(expected, Tensor) and expected.numel() > 12 and _is_array(came)
+        if not large or tuple(came.shape) != tuple(expected.shape):
+            return f"{_show(came)}, expected {_show(expected)}"
+        came = torch.as_tensor(came).detach()
+        close = torch.isclose(
+            came.double(), expected.double(), self.tolerance, self.tolerance, equal_nan=True
+        )
+        place = tuple((~close).nonzero()[0].tolist()) if not close.all() else (0,) * came.dim()
+        where = ", ".join(f"{axis} {i}" for axis, i in zip(self.axes, place, strict=False))
+        return (
+            f"{_show(came)}; at {where or list(place)} (counted from 0) it has "
+            f"{_show(came[place])}, expected {_show(expected[place])}"
+        )
 
     def alike(self, answer: Any, wrong: Any) -> bool:
         """Whether ``answer`` and the known mistake ``wrong`` give the same on every case."""
@@ -143,6 +177,19 @@ class same_value:  # noqa: N801
     def alike(self, answer: Any, wrong: Any) -> bool:
         """Whether ``answer`` is the known mistake ``wrong``."""
         return _equal(answer, wrong, self.tolerance)
+
+
+class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Remember whether all that PyTorch computed has been finite."""
+
+    finite = True
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        for part in result if isinstance(result, tuple | list) else (result,):
+            if isinstance(part, Tensor) and part.is_floating_point() and "empty" not in str(func):
+                self.finite &= bool(part.isfinite().all())
+        return result
 
 
 def _unfilled(answer: Any) -> bool:
@@ -176,9 +223,12 @@ def _equal(a: Any, b: Any, tolerance: float) -> bool:
         return len(a) == len(b) and all(_equal(x, y, tolerance) for x, y in zip(a, b, strict=True))
     if _is_array(a) or _is_array(b):
         try:
-            x, y = torch.as_tensor(a).detach().double(), torch.as_tensor(b).detach().double()
+            x, y = torch.as_tensor(a).detach(), torch.as_tensor(b).detach()
         except (TypeError, ValueError, RuntimeError):
             return False
+        if y.dtype is torch.bool is not x.dtype:
+            return False
+        x, y = x.double(), y.double()
         return x.shape == y.shape and torch.allclose(x, y, tolerance, tolerance, equal_nan=True)
     if isinstance(a, bool) or isinstance(b, bool) or not _number(a) or not _number(b):
         return bool(a == b)
@@ -193,8 +243,15 @@ def _number(x: Any) -> bool:
     return isinstance(x, int | float)
 
 
-def _call(case: tuple[Any, ...]) -> str:
-    return f"on ({', '.join(_show(argument) for argument in case)}) your function"
+def _call(answer: Callable[..., Any], case: tuple[Any, ...]) -> str:
+    """Show the arguments under the names that the answer gives them."""
+    try:
+        named = inspect.signature(answer).bind(*case).arguments
+    except (TypeError, ValueError):
+        named = {}
+    names = [f"{name} = " for name in named] if len(named) == len(case) > 1 else [""] * len(case)
+    shown = (name + _show(argument) for name, argument in zip(names, case, strict=True))
+    return f"on ({', '.join(shown)}) your function"
 
 
 def _show(value: Any) -> str:

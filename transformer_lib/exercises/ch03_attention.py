@@ -123,6 +123,9 @@ EXERCISES: tuple[Exercise, ...] = (
             "this is right for two keys; n - 1 others compete": lambda w, n: math.log(w / (1 - w)),
             "this is the exponential of the score": lambda w, n: w * (n - 1) / (1 - w),
             "the sign is wrong": lambda w, n: -_score_for(w, n),
+            "log(w) is z minus the logarithm of the sum of all exponentials": (
+                lambda w, n: math.log(w)
+            ),
         },
     ),
     Exercise(
@@ -155,6 +158,11 @@ EXERCISES: tuple[Exercise, ...] = (
             "the softmax runs over the queries instead of the keys": (
                 lambda target, memory, W_Q, W_K, W_V: (
                     torch.softmax(target @ W_Q @ (memory @ W_K).T, dim=0) @ (memory @ W_V)
+                )
+            ),
+            "the scores are used as weights: the softmax is missing": (
+                lambda target, memory, W_Q, W_K, W_V: (
+                    target @ W_Q @ (memory @ W_K).T @ (memory @ W_V)
                 )
             ),
             "the values stand inside the softmax": (
@@ -201,6 +209,24 @@ EXERCISES: tuple[Exercise, ...] = (
             "this is the sum; divide it by the new total": lambda result, total, score, value: (
                 result * total + score.exp() * value,
                 total + score.exp(),
+            ),
+            "the result is right; the total must take in the new score's exponential": (
+                lambda result, total, score, value: (
+                    _add_pair(result, total, score, value)[0],
+                    total,
+                )
+            ),
+            "nothing is divided: undo the old division, add the new term, divide again": (
+                lambda result, total, score, value: (
+                    result + score.exp() * value,
+                    total + score.exp(),
+                )
+            ),
+            "divide by the new total, not by the old one": (
+                lambda result, total, score, value: (
+                    (result * total + score.exp() * value) / total,
+                    total + score.exp(),
+                )
             ),
             "the old result keeps its weight: it must shrink when a pair is added": (
                 lambda result, total, score, value: (

@@ -10,8 +10,17 @@ from transformer_lib.exercises import Exercise, same_function
 IDS = torch.tensor([[5, 7, 3, 9], [4, 8, 0, 0], [6, 0, 0, 0]])
 OTHER_IDS = torch.tensor([[1, 1, 5, 0], [2, 1, 3, 1]])  # padding 1, in front too; 0 is a word
 
-SCORES = torch.tensor([[1.7, -1.3, 3.9, 0.3], [1000.0, 998.0, -1000.0, 1001.0], [0.0, 1.0, 2.0, 3]])
-MASK = torch.tensor([[1, 1, 0, 1], [1, 1, 1, 0], [0, 0, 0, 0]]).bool()
+SCORES = torch.tensor(
+    [
+        [1.7, -1.3, 3.9, 0.3],
+        [1000.0, 998.0, -1000.0, 1001.0],
+        [0.0, 1.0, 2.0, 3.0],
+        [1000.0, 1.0, 2.0, 0.0],  # the hidden score is so large that the visible ones vanish
+    ]
+)
+MASK = torch.tensor([[1, 1, 0, 1], [1, 1, 1, 0], [0, 0, 0, 0], [0, 1, 1, 1]]).bool()
+MASK_AXES = ("query", "key")
+NUMBERS = "the places are right, but a mask is boolean: a mask of numbers is refused"
 
 
 def _weight_left(visible: list[float], hidden: int) -> float:
@@ -83,6 +92,11 @@ def _masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     return exponentials / torch.where(total > 0, total, 1)
 
 
+def _less_the_largest_of_all(scores: Tensor, mask: Tensor) -> Tensor:
+    exponentials = (scores - scores.amax(dim=-1, keepdim=True)).exp() * mask
+    return exponentials / exponentials.sum(dim=-1, keepdim=True).clamp(min=1e-9)
+
+
 def _masked_softmax_by_loop(scores: Tensor, mask: Tensor) -> Tensor:
     weights = torch.zeros_like(scores)
     for row, z, allowed in zip(weights, scores, mask, strict=True):
@@ -107,6 +121,9 @@ EXERCISES: tuple[Exercise, ...] = (
             "the hidden keys are missing from the sum in the denominator": (
                 lambda visible, hidden: hidden / sum(math.exp(score) for score in visible)
             ),
+            "the scores themselves are summed: take their exponentials": (
+                lambda visible, hidden: hidden / (hidden + sum(visible))
+            ),
             "every key gets the same here; take the exponentials of the scores": (
                 lambda visible, hidden: hidden / (hidden + len(visible))
             ),
@@ -114,7 +131,7 @@ EXERCISES: tuple[Exercise, ...] = (
     ),
     Exercise(
         name="causal-by-comparison",
-        judge=same_function(_causal_by_comparison, (4, 4), (1, 4), (2, 5)),
+        judge=same_function(_causal_by_comparison, (4, 4), (1, 4), (2, 5), axes=MASK_AXES),
         right=(_causal_by_comparison, _causal_by_triangle),
         mistakes={
             "right for a square; with more keys the last query stands at the last key": (
@@ -134,11 +151,14 @@ EXERCISES: tuple[Exercise, ...] = (
             "this is the transpose: queries are rows": lambda queries, keys: (
                 _causal_by_triangle(queries, keys).T
             ),
+            NUMBERS: lambda queries, keys: _causal_by_triangle(queries, keys).int(),
         },
     ),
     Exercise(
         name="decoder-mask",
-        judge=same_function(_decoder_mask, (IDS, 0), (OTHER_IDS, 1)),
+        judge=same_function(
+            _decoder_mask, (IDS, 0), (OTHER_IDS, 1), axes=("sentence", "head", *MASK_AXES)
+        ),
         right=(_decoder_mask, _decoder_mask_by_loop),
         mistakes={
             "this hides the rows of the padding; hide its columns": lambda ids, padding_id: (
@@ -151,6 +171,23 @@ EXERCISES: tuple[Exercise, ...] = (
             ),
             "the axis of the heads is missing: (batch, 1, n, n)": lambda ids, padding_id: (
                 _decoder_mask(ids, padding_id)[:, 0]
+            ),
+            NUMBERS: lambda ids, padding_id: _decoder_mask(ids, padding_id).float(),
+            "the padding is not hidden": lambda ids, padding_id: _square(ids.shape[1]).expand(
+                len(ids), 1, -1, -1
+            ),
+            "this lets the queries see the padding and nothing else: True means 'may attend'": (
+                lambda ids, padding_id: (
+                    (ids == padding_id)[:, None, None, :] & _square(ids.shape[1])
+                )
+            ),
+            "padding may stand anywhere: compare every id instead of counting the real ones": (
+                lambda ids, padding_id: (
+                    (torch.arange(ids.shape[1]) < (ids != padding_id).sum(dim=1)[:, None])[
+                        :, None, None, :
+                    ]
+                    & _square(ids.shape[1])
+                )
             ),
             "the future is not hidden": lambda ids, padding_id: (ids != padding_id)[
                 :, None, None, :
@@ -171,7 +208,10 @@ EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         name="packed-mask",
         judge=same_function(
-            _packed_mask, (torch.tensor([0, 0, 0, 1, 1, 2]),), (torch.tensor([4, 4, 7]),)
+            _packed_mask,
+            (torch.tensor([0, 0, 0, 1, 1, 2]),),
+            (torch.tensor([4, 4, 7]),),
+            axes=MASK_AXES,
         ),
         right=(_packed_mask, _packed_mask_by_loop),
         mistakes={
@@ -181,6 +221,10 @@ EXERCISES: tuple[Exercise, ...] = (
             "this hides the past: the wrong triangle": lambda text: _packed_mask(text).T,
             "each query must see the key at its own place": lambda text: _packed_mask(text).tril(
                 -1
+            ),
+            NUMBERS: lambda text: _packed_mask(text).float(),
+            "this lets each text see those before it and its own future: both rules must hold": (
+                lambda text: (text[:, None] == text) | _square(len(text))
             ),
         },
     ),
@@ -198,6 +242,11 @@ EXERCISES: tuple[Exercise, ...] = (
                 if min(before, after)
                 else math.inf
             ),
+            "the ends are n - 1 places apart, not n, and one word needs no layer": (
+                lambda n, before, after: (
+                    math.ceil(n / min(before, after)) if min(before, after) else math.inf
+                )
+            ),
             "round up: the last step may be a short one": lambda n, before, after: (
                 (n - 1) // min(before, after) if min(before, after) else math.inf
             ),
@@ -207,11 +256,16 @@ EXERCISES: tuple[Exercise, ...] = (
             "one layer carries information over one side, not over the whole neighbourhood": (
                 lambda n, before, after: math.ceil((n - 1) / (before + after + 1))
             ),
+            "a word moves by before or by after places in a layer, not by both together": (
+                lambda n, before, after: math.ceil((n - 1) / (before + after))
+            ),
         },
     ),
     Exercise(
         name="masked-softmax",
-        judge=same_function(_masked_softmax, (SCORES, MASK), (SCORES[:1], MASK[:1])),
+        judge=same_function(
+            _masked_softmax, (SCORES, MASK), (SCORES[:1], MASK[:1]), axes=MASK_AXES, finite=True
+        ),
         right=(_masked_softmax, _masked_softmax_by_loop),
         mistakes={
             "0/0: a query that may attend to nothing must get zeros": lambda scores, mask: (
@@ -232,9 +286,17 @@ EXERCISES: tuple[Exercise, ...] = (
                 torch.softmax(scores, dim=-1) * mask
             ),
             "the largest score may be a hidden one: take it over the visible keys only": (
+                _less_the_largest_of_all
+            ),
+            "this divides by the sum over all queries: each row has its own": (
                 lambda scores, mask: (
                     torch.softmax(scores, dim=-1) * mask / (torch.softmax(scores, -1) * mask).sum()
                 )
+            ),
+            "the weights are right, but on the way there is an infinity or NaN": (
+                lambda scores, mask: torch.softmax(
+                    scores.masked_fill(~mask, -math.inf), dim=-1
+                ).nan_to_num()
             ),
         },
     ),
