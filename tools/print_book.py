@@ -100,7 +100,7 @@ def read_page(site: Path, name: str, part: str | None) -> Page:
     for tag in article.select("details"):
         tag["open"] = ""
     for picture in article.select("picture"):
-        printed = picture.select_one('source[media="print"]')
+        printed = picture.select_one('source[media^="print"]')
         if printed is not None:
             picture.img["src"] = printed["srcset"]
         for source in picture.select("source"):
