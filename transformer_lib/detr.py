@@ -1672,10 +1672,11 @@ def _as_coco(dataset: Sequence[LabelledImage], labels: Sequence[str]) -> dict[st
                 f"dataset: picture {number} has {len(item.boxes)} boxes, but "
                 f"{len(item.labels)} labels"
             )
-        images.append({"id": number, "width": item.image.width, "height": item.image.height})
+        width, height = item.image.size  # once: a picture may be read anew each time
+        images.append({"id": number, "width": width, "height": height})
         where = f"dataset: picture {number}"
         for box, label in zip(item.boxes, item.labels, strict=True):
-            x0, y0, x1, y1 = require_corners(where, box, item.image.size)
+            x0, y0, x1, y1 = require_corners(where, box, (width, height))
             if label not in labels:
                 raise ValueError(f"dataset: label {label!r} in picture {number} is not the model's")
             annotations.append(

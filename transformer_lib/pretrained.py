@@ -363,9 +363,9 @@ def find_published(name: str | os.PathLike[str]) -> Path:
     Args:
         name: The name of a model that comes with the library, such as "scenes-detr"; a folder,
             which is returned as it is ("./scenes-detr" is one, whatever the library has); or the
-            name of a model on Hugging Face's hub. Where the hub
-            cannot be reached, which includes ``HF_HUB_OFFLINE=1``, the hub's cache on this machine
-            serves, and then, for the two models of chapter 16, a package.
+            name of a model on Hugging Face's hub. Where the hub cannot be reached, which includes
+            ``HF_HUB_OFFLINE=1``, the hub's cache on this machine serves, and then, for the two
+            models of chapter 16, a package.
 
     Raises:
         FileNotFoundError: There is no such model, or no way to get it; the message says what
