@@ -334,9 +334,10 @@ def test_matching_is_transformers() -> None:
     from transformers.loss.loss_for_object_detection import HungarianMatcher
 
     many = [replace(target) for target in OBJECTS]
-    many[1] = Target(
-        torch.tensor([2, 2, 0, 1]), torch.rand(4, 4, generator=torch.Generator().manual_seed(9))
-    )
+    generator = torch.Generator().manual_seed(9)
+    sizes = torch.rand(4, 2, generator=generator)
+    centres = sizes / 2 + (1 - sizes) * torch.rand(4, 2, generator=generator)
+    many[1] = Target(torch.tensor([2, 2, 0, 1]), torch.cat([centres, sizes], dim=-1))
     for seed in range(5):
         predictions = guesses(seed)
         theirs = HungarianMatcher(1, 5, 2)(

@@ -838,8 +838,8 @@ def match(
         ModuleNotFoundError: scipy is not installed.
         TypeError: ``targets`` are no :class:`Target`.
         ValueError: There are not as many targets as pictures; a label is not that of a class; a box
-            is not (cx, cy, w, h) from 0 to 1; or predictions are not finite. The message names the
-            picture.
+            is not (cx, cy, w, h) from 0 to 1, or reaches out of the picture by more than a tenth of
+            it; or predictions are not finite. The message names the picture.
 
     Warns:
         UserWarning: A picture has more objects than there are queries; some are left out.
@@ -923,17 +923,25 @@ def _require_targets(
                         f"targets: label {label} in picture {picture} is none of {n_classes} "
                         f"classes, 0 to {n_classes - 1}"
                     )
-    # A little room for rounding; NaN is refused, too.
-    if not ((places >= -1e-3) & (places <= 1 + 1e-3)).all():
+    if not _are_centres(places).all():
         for picture, of_picture in enumerate(boxes):
             for box in of_picture:
-                if not ((box >= -1e-3) & (box <= 1 + 1e-3)).all():
+                if not _are_centres(box):
                     raise ValueError(
                         f"targets: box {[round(x, 3) for x in box.tolist()]} in picture {picture} "
-                        "is not (cx, cy, w, h) as shares of the picture, from 0 to 1; to_centres "
-                        "turns corners, and pixels are divided by the picture's width and height"
+                        "is not (cx, cy, w, h) in shares of the picture, 0 to 1, and inside it: "
+                        "to_centres turns corners, and pixels are divided by the picture's "
+                        "width and height"
                     )
     return labels, boxes
+
+
+def _are_centres(boxes: Float[Tensor, "*batch 4"]) -> Bool[Tensor, "*batch"]:
+    """Say which boxes lie in the picture, as corners taken for centres seldom do; NaN never."""
+    shares = torch.cat([boxes, to_corners(boxes)], dim=-1)
+    # Room for rounding, and at the edges for annotators who draw a little past the picture.
+    room = torch.tensor([1e-3] * 4 + [0.1] * 4, device=boxes.device)
+    return ((shares >= -room) & (shares <= 1 + room)).all(dim=-1)
 
 
 def set_loss(

@@ -268,11 +268,18 @@ def test_labels_out_of_range(function, label: int) -> None:
 
 @BOTH
 @pytest.mark.parametrize(
-    "box", [(10.0, 10, 40, 40), (0.5, 0.5, -0.1, 0.1), (0.5, math.nan, 0.1, 0.1)]
+    "box",
+    [
+        (10.0, 10, 40, 40),  # pixels
+        (0.7, 0.6, 0.9, 0.8),  # corners as shares, which lie from 0 to 1 as well
+        (0.1, 0.2, 0.5, 0.3),
+        (0.5, 0.5, -0.1, 0.1),
+        (0.5, math.nan, 0.1, 0.1),
+    ],
 )
 def test_boxes_in_another_form(function, box: tuple[float, ...]) -> None:
     with pytest.raises(
-        ValueError, match=r"^targets: box \[.*\] in picture 1 is not \(cx, cy, w, h\) as shares"
+        ValueError, match=r"^targets: box \[.*\] in picture 1 is not \(cx, cy, w, h\) in shares"
     ):
         function(predictions(), [target(), target(box=box)])
 
@@ -280,6 +287,11 @@ def test_boxes_in_another_form(function, box: tuple[float, ...]) -> None:
 @BOTH
 def test_a_little_rounding_is_let_through(function) -> None:
     function(predictions(1), [target(box=(0.5, 0.5, 1 + 1e-6, 1))])
+
+
+@BOTH
+def test_a_box_may_reach_a_little_past_the_picture(function) -> None:
+    function(predictions(1), [target(box=(0.1, 0.9, 0.3, 0.3))])
 
 
 @BOTH
