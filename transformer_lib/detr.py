@@ -65,7 +65,8 @@ class BatchNorm(nn.Module):
     """Give each channel mean 0 and variance 1, then a gain and a bias.
 
     While training, mean and (biased) variance are those of the batch and all its places, and
-    running averages of them are kept; in evaluation, and always if frozen, these serve.
+    running averages of the mean and the unbiased variance are kept; in evaluation, and always if
+    frozen, these serve.
 
     Args:
         channels: Number of channels.
@@ -151,7 +152,7 @@ class ResNetConfig:
 
 
 class _Convolution(nn.Module):
-    """A convolution without bias, then batch normalisation, whose bias would undo its own."""
+    """A convolution without bias, then batch normalisation, which would subtract it again."""
 
     def __init__(
         self, channels_in: int, channels_out: int, size: int, *, stride: int = 1, frozen: bool
@@ -226,7 +227,7 @@ class ResNet(nn.Module):
         width: Channels of the features.
 
     Source: He et al. (2016), table 1. The stride of a bottleneck is in its 3×3 convolution, where
-    PyTorch's and the published DETR's are; initial weights: He et al. (2015), equation 10.
+    PyTorch's and the published DETR's are; initial weights: He et al. (2015), equation 14.
     """
 
     def __init__(self, config: ResNetConfig) -> None:

@@ -855,12 +855,12 @@ def fine_tune(
     """Teach a detector more labels, and what pictures of them look like.
 
     The class head gets an output for each new label; all else begins with the detector's weights,
-    and everything is trained, the class head at ten times the rate of the rest. Every update
+    and all but batch normalisation is trained, the class head at ten times the rate. Every update
     takes ``batch_size`` of the pictures, cut to nine tenths or more of width and height and
-    enlarged again, and mirrored or not, at random. Batch normalisation keeps its statistics. The
-    rate falls to 0 along half a cosine. In the end all weights but the class head's go back a part
-    of the way to where they began, so that less is unlearnt. What is in the pictures and not among
-    their objects is taught to be nothing: pictures that hold old objects must name these too.
+    enlarged again, and mirrored or not, at random. The rate falls to 0 along half a cosine. In the
+    end all weights but the class head's go back a part of the way to where they began, so that
+    less is unlearnt. What is in the pictures and not among their objects is taught to be nothing:
+    pictures that hold old objects must name these too.
 
     Args:
         detector: What to begin with; it stays as it is.
