@@ -5,7 +5,6 @@ import os
 import platform
 import subprocess
 import sys
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,6 @@ def record(recipe: Any, seconds: float, model: Path, scores: dict[str, Any]) -> 
         "commit": commit.stdout.strip(),
         "recipe": asdict(recipe),
         "seconds": round(seconds),
-        "cpu_seconds": round(time.process_time()),
         "threads": torch.get_num_threads(),
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}",
         "sha256": hashlib.sha256(model.read_bytes()).hexdigest(),

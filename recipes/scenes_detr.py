@@ -141,7 +141,8 @@ def draw(
         seeds = range(place * per_size, (place + 1) * per_size)
         pixels_file = folder / f"scenes-{width}x{height}.npy"
         boxes_file = pixels_file.with_suffix(".json")
-        if not boxes_file.exists():  # written last
+        objects = json.loads(boxes_file.read_text(encoding="utf-8")) if boxes_file.exists() else []
+        if len(objects) != per_size:  # the file of the boxes is written last
             folder.mkdir(parents=True, exist_ok=True)
             pixels = np.empty((per_size, height, width, 3), np.uint8)
             objects = []
@@ -150,9 +151,9 @@ def draw(
                 pixels[i] = np.asarray(scene.image)
                 target = target_of(scene)
                 objects.append([target.labels.tolist(), target.boxes.tolist()])
+            boxes_file.unlink(missing_ok=True)
             np.save(pixels_file, pixels)
             boxes_file.write_text(json.dumps(objects), encoding="utf-8")
-        objects = json.loads(boxes_file.read_text(encoding="utf-8"))
         targets = [Target(torch.tensor(names), torch.tensor(boxes)) for names, boxes in objects]
         drawn.append((np.load(pixels_file, mmap_mode="r"), targets))
     return drawn
@@ -430,7 +431,9 @@ pipeline("object-detection")(scenes.draw_scene(0, split="test").image)
 ```
 
 The files are as Hugging Face's `DetrForObjectDetection` has them, so that its pipeline reads them
-too. Residual network of {depths} blocks, {widths} channels, stride {stride}; {encoder} encoder and
+too. Give that one picture at a time or pictures of one size: it does not hide padding from the
+residual network, as this model expects. Residual network of {depths} blocks, {widths} channels,
+stride {stride}; {encoder} encoder and
 {decoder} decoder layers, d_model {d_model}, {n_heads} heads, d_ff {d_ff}, {n_queries} object
 queries. Trained on {scenes:,} scenes of `transformer_lib.datasets.scenes` by `{command}` in
 {minutes:.0f} minutes of {threads} CPU core(s), from seed {seed}.

@@ -343,7 +343,9 @@ def test_detections_keep_all_queries():
         "1 of 2 queries are kept at threshold 0.50",
         "query 1: b 0.75, box (1, 1, 1, 1)",
     )
-    assert explorers.explore_detections(PICTURE, [0.5], ["a"], [[0, 0, 1, 1]]).data["grid"] is None
+    explorer = explorers.explore_detections(PICTURE, [0.5], ["a"], [[0, 0, 1, 1]])
+    assert explorer.data["grid"] is None
+    assert explorer.words == ("0 of 1 queries are kept at threshold 0.50",)  # as a pipeline does
 
 
 def test_a_large_picture_is_made_smaller():

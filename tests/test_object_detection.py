@@ -10,6 +10,7 @@ import threading
 import time
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from zlib import compress, crc32
 
 import matplotlib.pyplot as plt
@@ -230,6 +231,22 @@ def test_16_bits_are_scaled_not_clipped(detector, kind):
     wide_mode = Image.fromarray(ramp.astype(np.int32))
     assert wide_mode.mode == "I"
     assert (pixels(load_image(wide_mode)) == loaded).all()
+
+
+def test_an_open_file_is_a_picture(detector, tmp_path):
+    picture = noise(64, 48)
+    picture.save(tmp_path / "picture.png")
+    with open(tmp_path / "picture.png", "rb") as file:
+        assert load_image(file).tobytes() == picture.tobytes()
+    found = detector(picture, threshold=0.0)
+    assert detector(io.BytesIO(saved(picture, "PNG")), threshold=0.0) == found
+    assert detector([io.BytesIO(saved(picture, "PNG"))], threshold=0.0) == [found]
+
+
+def test_floats_may_be_rounded():
+    white = np.full((4, 4, 3), 1 + 1e-6)
+    assert (pixels(load_image(white)) == 255).all()
+    assert (pixels(load_image(torch.full((3, 4, 4), -1e-6))) == 0).all()
 
 
 RED, GREEN, GOLD = (255, 0, 0), (0, 255, 0), (200, 150, 0)
@@ -903,6 +920,7 @@ def test_labels_can_be_read_on_any_ground():
 
 # matplotlib/matplotlib#14269, #22536
 def test_korean_labels(monkeypatch):
+    plt.get_backend()  # else drawing changes what is recorded there
     before = plt.rcParams.copy()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -910,7 +928,7 @@ def test_korean_labels(monkeypatch):
         ax.figure.canvas.draw()
     assert ax.texts[0].get_text() == "고양이 (0.99)"
     monkeypatch.setattr(plotting, "korean_font", lambda: None)
-    with pytest.warns(UserWarning, match=r"no font with Korean letters: .*\[plots\]") as caught:
+    with pytest.warns(UserWarning, match=r"no font with the letters 고.*\[plots\]") as caught:
         ax = draw_detections(noise(400, 300), [detection(label="고양이"), detection(label="컵")])
     assert len(caught) == 1
     with warnings.catch_warnings():
@@ -918,6 +936,15 @@ def test_korean_labels(monkeypatch):
         ax.figure.canvas.draw()
     assert ax.texts[0].get_text() == "??? (0.99)"
     assert plt.rcParams == before
+
+
+def test_letters_that_no_font_has():
+    with pytest.warns(UserWarning, match=r"no font with the letters 🐈: \? stands for them"):
+        ax = draw_detections(noise(400, 300), [detection(label="🐈 고양이\ncat")])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ax.figure.canvas.draw()
+    assert ax.texts[0].get_text() == "? 고양이\ncat (0.99)"
 
 
 def test_dollars_and_missing_scores_are_no_mathematics():
@@ -1125,6 +1152,18 @@ def test_fine_tuning_repeats_itself(learner):
         logits = [taught.model(pictures).logits for taught in (one, same, other)]
     assert torch.equal(logits[0], logits[1])
     assert not torch.equal(logits[0], logits[2])
+
+
+def test_fine_tuning_leaves_out_boxes_without_area(learner):
+    options = {"labels": ("beer",), "updates": 1, "batch_size": 1, "progress": False}
+    scene = EXAMPLES[0]
+    flat = SimpleNamespace(
+        image=scene.image, boxes=[*scene.boxes, (5, 5, 5, 9)], labels=[*scene.labels, "beer"]
+    )
+    left_out = pytest.warns(UserWarning, match=r"^examples: 1 boxes without area are left out")
+    with left_out, torch.no_grad():  # which is no obstacle
+        taught = fine_tune(learner, [flat], **options)
+    assert taught.model.config.labels[-1] == "beer"
 
 
 class Chosen(random.Random):

@@ -167,6 +167,12 @@ def test_bad_arguments_are_named(arguments, message, tmp_path):
     assert message in done.stderr
 
 
+def test_another_number_of_scenes_is_drawn_anew(recipe, tmp_path):
+    for number in (2, 4, 2):
+        ((pictures, targets),) = recipe.draw([(48, 48)], number, tmp_path)
+        assert len(pictures) == len(targets) == number
+
+
 def test_smaller_pictures_are_enlarged(recipe, tmp_path):
     """Batches of small and large scenes come in turn, all with the shorter edge of the phase."""
     made = small(recipe)

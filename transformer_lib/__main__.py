@@ -125,7 +125,10 @@ def _drawings(pictures: Sequence[str], output: Path | None) -> list[Path | None]
         return [output]
     if output.suffix.lower() in Image.registered_extensions() and not output.is_dir():
         raise ValueError(f"output: expected a folder or one of {', '.join(_DRAWN)}, got {output}")
-    output.mkdir(parents=True, exist_ok=True)
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(f"output: {output}: {error.strerror}") from None
     places: list[Path | None] = []
     for picture in pictures:
         path = unquote(urlsplit(picture).path) if "://" in picture else picture
@@ -148,8 +151,12 @@ def _save_drawing(image: "Image.Image", detections: list[dict[str, Any]], place:
     inches = min(pixels / 100, 10)
     width, height = (max(side / max(image.size) * inches, 1.0) for side in image.size)
     draw_detections(image, detections, size=(width, height))
-    plt.savefig(place, dpi=pixels / inches)
-    plt.close()
+    try:
+        plt.savefig(place, dpi=pixels / inches)
+    except OSError as error:
+        raise OSError(f"output: {place}: {error.strerror}") from None
+    finally:
+        plt.close()
 
 
 def _lines() -> Iterator[tuple[str, str]]:

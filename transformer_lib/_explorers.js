@@ -1182,7 +1182,7 @@
     const labels = [...new Set(order.map((i) => queries[i].label))];
     const hue = (i) => hues[labels.indexOf(queries[i].label) % hues.length];
     const percent = (number, whole) => `${((100 * number) / whole).toFixed(2)}%`;
-    const kept = () => order.filter((i) => queries[i].score >= threshold);
+    const kept = () => order.filter((i) => queries[i].score > threshold);
     let chosen = order[0];
     let looking = Boolean(grid);
 
@@ -1278,7 +1278,7 @@
       says.textContent =
         `At threshold ${fixed(threshold)}, ${shown.length} of ${counted(queries.length, "query", "queries")} ` +
         `${shown.length === 1 ? "is" : "are"} kept${shown.length ? `: ${listed([...found, ...more])}` : ""}. ` +
-        `Query ${chosen} says ${queries[chosen].label} with ${fixed(queries[chosen].score)}${faint ? ", below the threshold" : ""}.${looks}`;
+        `Query ${chosen} says ${queries[chosen].label} with ${fixed(queries[chosen].score)}${faint ? ", not above the threshold" : ""}.${looks}`;
     }
 
     const control = slider({

@@ -108,3 +108,12 @@ def require_corners(
             f"got ({xmin:g}, {ymin:g}, {xmax:g}, {ymax:g})"
         )
     return xmin, ymin, xmax, ymax
+
+
+def require_pixels(name: str, greatest: float) -> None:
+    """Raise ValueError if the greatest number of many boxes says that they are shares."""
+    if 0 < greatest <= 1:
+        raise ValueError(
+            f"{name}: no box reaches beyond the first pixel: expected boxes in pixels, and not in "
+            "shares of the picture"
+        )

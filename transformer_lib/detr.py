@@ -27,6 +27,7 @@ from transformer_lib._validation import (
     require_corners,
     require_fields,
     require_floating,
+    require_pixels,
 )
 from transformer_lib.masking import require_mask
 from transformer_lib.pretrained import find_published
@@ -594,6 +595,7 @@ class DETR(nn.Module):
 
         Its ``DetrForObjectDetection.from_pretrained`` reads the folder, and with the file that
         :meth:`ImageProcessor.save_pretrained` writes, its ``pipeline("object-detection")`` does.
+        It knows no ``masked_backbone``: with that, give it pictures of one size, or one at a time.
         """
         _save_detr(self, folder)
 
@@ -1616,9 +1618,11 @@ def evaluate(
 
     Raises:
         ModuleNotFoundError: faster-coco-eval is not installed.
+        TypeError: ``model`` is no module, or ``dataset`` has no length.
         ValueError: There are no objects, a label is unknown to the model, a picture has not as
             many boxes as labels, or a box is not inside of it; the message says which picture. Or
-            the model's predictions are not finite, or ``batch_size`` is below 1.
+            no box reaches beyond the first pixel, the model's predictions are not finite, or
+            ``batch_size`` is below 1.
 
     Source: Lin et al. (2014), and the evaluation code that goes with it.
     """
@@ -1628,6 +1632,10 @@ def evaluate(
         raise ModuleNotFoundError(
             "scoring needs faster-coco-eval: pip install 'building-the-transformer[detection]'"
         ) from None
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model: expected a DETR, got {type(model).__name__}")
+    if not (hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")):
+        raise TypeError(f"dataset: expected a list or dataset, got {type(dataset).__name__}")
     if batch_size < 1:
         raise ValueError(f"batch_size: expected 1 or more, got {batch_size}")
     truth = _as_coco(dataset, _label_names(model.config.labels))
@@ -1674,6 +1682,7 @@ def _as_coco(dataset: Sequence[LabelledImage], labels: Sequence[str]) -> dict[st
     categories = [{"id": number, "name": name} for number, name in enumerate(labels)]
     images: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
+    greatest = 0.0
     for number in range(len(dataset)):
         item = dataset[number]
         if len(item.boxes) != len(item.labels):
@@ -1686,6 +1695,7 @@ def _as_coco(dataset: Sequence[LabelledImage], labels: Sequence[str]) -> dict[st
         where = f"dataset: picture {number}"
         for box, label in zip(item.boxes, item.labels, strict=True):
             x0, y0, x1, y1 = require_corners(where, box, (width, height))
+            greatest = max(greatest, x1, y1)
             if label not in labels:
                 raise ValueError(f"dataset: label {label!r} in picture {number} is not the model's")
             annotations.append(
@@ -1700,4 +1710,5 @@ def _as_coco(dataset: Sequence[LabelledImage], labels: Sequence[str]) -> dict[st
             )
     if not annotations:
         raise ValueError("dataset: expected objects to be found, got none")
+    require_pixels("dataset", greatest)
     return {"images": images, "annotations": annotations, "categories": categories}

@@ -510,7 +510,7 @@ def explore_detections(
         boxes: Corners xmin, ymin, xmax, ymax in pixels of ``image``: (queries, 4).
         attention: Where each query looks, weights of at least 0 over the feature map, its top row
             first: (queries, rows, columns).
-        threshold: Where the slider stands at first, from 0 to 1.
+        threshold: Where the slider stands at first, from 0 to 1; scores above it are kept.
 
     Raises:
         TypeError: ``image`` is no picture of Pillow.
@@ -549,7 +549,7 @@ def explore_detections(
     kept = [
         f"query {query}: {labels[query]} {scores[query]:.2f}, box {_tuple(boxes[query], 0)}"
         for query in scores.argsort(descending=True).tolist()
-        if scores[query] >= threshold
+        if scores[query] > threshold
     ]
     return Explorer(
         "detections",
@@ -557,7 +557,7 @@ def explore_detections(
         {
             "size": list(image.size),
             "queries": [
-                {"score": round(float(score), 3), "label": label, "box": box, "map": cells}
+                {"score": round(float(score), 6), "label": label, "box": box, "map": cells}
                 for score, label, box, cells in zip(
                     scores, labels, _rounded(boxes, 1), maps, strict=True
                 )

@@ -12,7 +12,6 @@ import math
 import os
 import queue
 import random
-import re
 import threading
 import urllib.error
 import urllib.parse
@@ -29,7 +28,7 @@ from PIL import Image, ImageChops, ImageOps, UnidentifiedImageError
 from torch import Tensor
 from tqdm import tqdm
 
-from transformer_lib._validation import require_corners
+from transformer_lib._validation import require_corners, require_pixels
 from transformer_lib.detr import (
     DETR,
     BatchNorm,
@@ -69,11 +68,12 @@ def load_image(
     to 8, and of an animation the first frame is taken. Colour profiles are not applied.
 
     Args:
-        image: A path; an address of http or https; the bytes of an image file; a PIL image, of
-            which an animation shows the frame it is at; a NumPy array of shape (height, width) or
-            (height, width, channels); or a tensor of shape (height, width) or (channels, height,
-            width). One to four channels are grey, grey and alpha, RGB, RGBA. Numbers have 8 or 16
-            bits without sign, or are truth values, or floats from 0 to 1.
+        image: A path; an address of http or https; the bytes of an image file, or the file, opened
+            in binary mode; a PIL image, of which an animation shows the frame it is at; a NumPy
+            array of shape (height, width) or (height, width, channels); or a tensor of shape
+            (height, width) or (channels, height, width). One to four channels are grey, grey and
+            alpha, RGB, RGBA. Numbers have 8 or 16 bits without sign, or are truth values, or floats
+            from 0 to 1.
         timeout: Seconds within which an address must have answered completely; None waits for
             ever.
         background: Colour behind what is transparent, red, green, blue from 0 to 255.
@@ -90,8 +90,13 @@ def load_image(
         TypeError: ``image``, or the numbers of an array, are of another type.
         ValueError: It is no image, is damaged or has no pixels, or more than Pillow takes
             (twice ``PIL.Image.MAX_IMAGE_PIXELS``, 179 million); an array has another shape or
-            floats outside of 0 to 1; or pixels have no known scale (mode F).
+            floats outside of 0 to 1; pixels have no known scale (mode F, and mode I with greys up
+            to 255); or ``background`` is no colour.
     """
+    if not (isinstance(background, tuple | list) and len(background) == 3) or not all(
+        isinstance(part, Integral) and 0 <= part <= 255 for part in background
+    ):
+        raise ValueError(f"background: expected three numbers from 0 to 255, got {background!r}")
     if isinstance(image, str | os.PathLike):
         image = os.fsdecode(image)
         name = f"{name}: {image if len(image) <= 200 else image[:200] + '…'}"
@@ -101,10 +106,12 @@ def load_image(
             image = _decode(_read(image, name), "", name)
     elif isinstance(image, bytes | bytearray | memoryview):
         image = _decode(bytes(image), "", name)
+    elif hasattr(image, "read"):
+        image = _decode(image.read(), "", name)
     elif not isinstance(image, Image.Image):
         if not hasattr(image, "__array__"):  # tensors have it too
             raise TypeError(
-                f"{name}: expected a path, an http or https address, the bytes of an image file, "
+                f"{name}: expected a path, an http or https address, an image file or its bytes, "
                 f"a PIL image, a NumPy array or a tensor, got {type(image).__name__}"
             )
         image = _from_array(image, name)
@@ -162,6 +169,8 @@ def _scaled(image: Image.Image) -> Image.Image:
     low, high = cast("tuple[int, int]", wide.getextrema())
     if low < 0 or high > 65535:
         raise ValueError(f"expected 16-bit greys from 0 to 65535, got {low} to {high}")
+    if image.mode == "I" and 0 < high <= 255:
+        raise ValueError(f"greys of mode I up to {high} may have 8 bits or 16: say which by mode L")
     transparent = wide.info.pop("transparency", None)
     grey = wide.point(lambda value: value * (1 / 257) + 0.5).convert("L")
     if transparent is not None:  # a grey of the 16-bit scale; one of the differences is above 0
@@ -193,7 +202,7 @@ def _from_array(array: Any, name: str) -> Image.Image:
         raise ValueError(f"{name}: expected at least one pixel, got shape {shape}")
     if array.dtype.kind == "f":
         low, high = array.min(), array.max()
-        if not (low >= 0 and high <= 1):  # so NaN is refused too
+        if not (low >= -1e-3 and high <= 1 + 1e-3):  # room for rounding; NaN is refused too
             raise ValueError(f"{name}: expected floats from 0 to 1, got {low:.4g} to {high:.4g}")
         array = np.rint(array.astype(np.float32) * 255)
     elif array.dtype.kind == "u" and array.dtype.itemsize == 2:
@@ -314,6 +323,8 @@ class ObjectDetectionPipeline:
         batch_size: int = 1,
     ) -> None:
         _require_options(threshold, batch_size)
+        if not callable(processor):
+            raise TypeError(f"processor: expected an ImageProcessor, got {processor!r}")
         self.model, self.processor = model.eval(), processor
         self.threshold, self.batch_size = threshold, batch_size
 
@@ -365,7 +376,11 @@ class ObjectDetectionPipeline:
         return list(results) if isinstance(images, list | tuple) else results
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
-        """Write model and processor in Hugging Face's layout, for :func:`pipeline` to read."""
+        """Write model and processor in Hugging Face's layout, for :func:`pipeline` to read.
+
+        Where transformers reads them otherwise is said at
+        :meth:`transformer_lib.detr.DETR.save_pretrained`.
+        """
         self.model.save_pretrained(folder)
         self.processor.save_pretrained(folder)
 
@@ -433,7 +448,7 @@ def _require_options(threshold: float, batch_size: int) -> None:
 
 def _is_one(images: Any) -> bool:
     kinds = (str, os.PathLike, bytes, bytearray, memoryview, Image.Image)
-    return isinstance(images, kinds) or hasattr(images, "__array__")
+    return isinstance(images, kinds) or hasattr(images, "__array__") or hasattr(images, "read")
 
 
 def _each(images: Any) -> Iterable[Any]:
@@ -490,6 +505,8 @@ def pipeline(
         model, image_processor = _read_model(model, image_processor)
     else:
         raise TypeError(f"model: expected a name, a folder or a DETR, got {type(model).__name__}")
+    if dtype is not None and not isinstance(dtype, torch.dtype):
+        raise TypeError(f"dtype: expected a type such as torch.float16, got {dtype!r}")
     if device is not None or dtype is not None:
         model = copy.deepcopy(model).to(device=device, dtype=dtype)
     return ObjectDetectionPipeline(
@@ -622,21 +639,36 @@ def _drawable(detection: Mapping[str, Any], number: int) -> tuple[str, str, tupl
 
 
 def _font_for(text: str) -> tuple[list[str], Callable[[str], str]]:
-    """Return font families that have the letters of a text, and what makes it fit them."""
+    """Return font families for the letters of a text, and what makes it fit them."""
     import matplotlib.pyplot as plt
 
     from transformer_lib import plotting
 
-    korean = re.compile("[ᄀ-ᇿ㄰-㆏가-힣]")
     families = list(plt.rcParams["font.family"])
-    if not korean.search(text):
-        return families, str
-    if font := plotting.korean_font():
-        return [*families, font], str
-    warnings.warn(
-        "no font with Korean letters: install building-the-transformer[plots]", stacklevel=3
-    )
-    return families, lambda label: korean.sub("?", label)
+    missing = _without_font(text, families)
+    if missing and (font := plotting.korean_font()):
+        families.append(font)
+        missing = _without_font(text, families)
+    if missing:
+        warnings.warn(
+            f"no font with the letters {''.join(missing)}: ? stands for them. Korean ones come "
+            "with building-the-transformer[plots]; others go into rcParams['font.family']",
+            stacklevel=3,
+        )
+    unknown = str.maketrans(dict.fromkeys(missing, "?"))
+    return families, lambda label: label.translate(unknown)
+
+
+def _without_font(text: str, families: Sequence[str]) -> list[str]:
+    """Return the letters of a text that no font of the families has."""
+    from matplotlib import font_manager
+
+    wanted = [font_manager.FontProperties(family=[family]) for family in families]
+    fonts = [font_manager.get_font(font_manager.findfont(each)) for each in wanted]
+    letters = sorted(letter for letter in set(text) if not letter.isspace())
+    return [
+        letter for letter in letters if not any(font.get_char_index(ord(letter)) for font in fonts)
+    ]
 
 
 def _place(
@@ -749,18 +781,16 @@ def read_coco(
             if number not in known:
                 raise ValueError(f"{where}: {name} {number} is the id of none")
         box = _corners_of(_field(entry, "bbox", list, where), pictures[picture][1], where)
-        greatest = max(greatest, *box)
-        if entry.get("iscrowd"):
+        greatest = max(greatest, *entry["bbox"])
+        if (crowd := entry.get("iscrowd")) not in (None, 0, 1):
+            raise ValueError(f"{where}: expected 'iscrowd' to be 0 or 1, got {crowd!r}")
+        if crowd:
             continue
         if box[0] < box[2] and box[1] < box[3]:
             found[picture].append((box, names[category]))
         else:
             empty += 1
-    if 0 < greatest <= 1:
-        raise ValueError(
-            "annotations: no box reaches beyond the first pixel: COCO's boxes are "
-            "[x, y, width, height] in pixels, not shares of the picture"
-        )
+    require_pixels("annotations", greatest)
     if empty:
         warnings.warn(f"annotations: {empty} boxes without area are left out", stacklevel=2)
     return [
@@ -881,7 +911,11 @@ def fine_tune(
         ModuleNotFoundError: scipy is not installed.
         TypeError: The detector has weights of half precision, or an option is of another type.
         ValueError: There are no examples, a label is new and old, an example has a label that is
-            neither or boxes outside of its picture, or an option is out of range.
+            neither or boxes outside of its picture, no box reaches beyond the first pixel, or an
+            option is out of range.
+
+    Warns:
+        UserWarning: Boxes without area are left out.
 
     Source: Carion et al. (2020), sections 3.1 and A.4; going back: Wortsman et al. (2022).
     """
@@ -891,23 +925,27 @@ def fine_tune(
         raise TypeError("detector: what for_detection returned cannot be trained")
     if isinstance(labels, str):
         raise TypeError(f"labels: expected several names, got one: ({labels!r},) is a tuple of one")
+    if not isinstance(labels, Sequence) or not all(isinstance(label, str) for label in labels):
+        raise TypeError(f"labels: expected a list or tuple of names, got {labels!r}")
     names = [*detector.model.config.labels, *labels]
     if twice := [label for label in labels if names.count(label) > 1]:
         raise ValueError(f"labels: {twice[0]!r} is there twice, or known to the detector already")
     for name, number in (("updates", updates), ("batch_size", batch_size)):
         if type(number) is not int or number < 1:
             raise ValueError(f"{name}: expected a whole number above 0, got {number!r}")
-    if not rate > 0:
-        raise ValueError(f"rate: expected a number above 0, got {rate}")
-    if not 0 <= keep <= 1:
-        raise ValueError(f"keep: expected a share from 0 to 1, got {keep}")
+    if not (isinstance(rate, Real) and rate > 0):
+        raise ValueError(f"rate: expected a number above 0, got {rate!r}")
+    if not (isinstance(keep, Real) and 0 <= keep <= 1):
+        raise ValueError(f"keep: expected a share from 0 to 1, got {keep!r}")
+    if type(seed) is not int:
+        raise ValueError(f"seed: expected a whole number, got {seed!r}")
     weight = detector.model.class_head.weight
     if weight.dtype not in (torch.float32, torch.float64):
         raise TypeError(f"detector: expected weights of float32 or float64, got {weight.dtype}")
     lessons = _lessons(examples, names, detector.processor)
 
     chance = random.Random(seed)
-    with torch.random.fork_rng():
+    with torch.enable_grad(), torch.random.fork_rng():
         torch.manual_seed(seed)
         model = _with_labels(detector.model, labels).train()
         model.backbone.eval()  # a few pictures say little about means and variances
@@ -924,7 +962,7 @@ def fine_tune(
             predictions = model(pixels.to(weight.device, weight.dtype), mask.to(weight.device))
             optimizer.zero_grad()
             loss = set_loss(predictions, [target for _, target in batch])["loss"]
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
             optimizer.step()
             schedule.step()
@@ -987,6 +1025,7 @@ def _lessons(
     if not len(examples):
         raise ValueError("examples: expected at least one picture, got none")
     lessons = []
+    empty, greatest = 0, 0.0
     for number in range(len(examples)):
         example, where = examples[number], f"examples[{number}]"
         try:
@@ -1006,10 +1045,15 @@ def _lessons(
                     f"named by labels=[…]"
                 )
         picture = load_image(image, name=where)
-        corners = [require_corners(where, box, picture.size) for box in boxes]
-        shares = torch.tensor(corners).reshape(-1, 4) / torch.tensor(picture.size * 2)
+        corners = torch.tensor([require_corners(where, box, picture.size) for box in boxes])
+        shares = corners.reshape(-1, 4) / torch.tensor(picture.size * 2)
+        greatest = max(greatest, corners.max().item() if len(corners) else 0.0)
+        empty += int((_areas(shares) == 0).sum())
         if (smaller := processor.resized(*picture.size)) < picture.size:
             picture = picture.resize(smaller, Image.Resampling.BILINEAR, reducing_gap=2.0)
         labels = torch.tensor([names.index(label) for label in named], dtype=torch.int64)
         lessons.append((picture, shares, labels))
+    require_pixels("examples", greatest)
+    if empty:
+        warnings.warn(f"examples: {empty} boxes without area are left out", stacklevel=3)
     return lessons

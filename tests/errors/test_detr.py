@@ -498,6 +498,15 @@ def test_data_that_cannot_be_scored(model) -> None:
         with pytest.raises(ValueError, match=r"^dataset: expected objects to be found, got none"):
             evaluate(model, processor, nothing)
 
+    shares = labelled("cat")
+    shares.boxes = [(0.1, 0.2, 0.5, 1.0)]
+    with pytest.raises(ValueError, match=r"^dataset: no box reaches beyond the first pixel"):
+        evaluate(model, processor, [shares, shares])
+    with pytest.raises(TypeError, match=r"^model: expected a DETR, got str"):
+        evaluate("scenes-detr", processor, [labelled("cat")])
+    with pytest.raises(TypeError, match=r"^dataset: expected a list or dataset, got generator"):
+        evaluate(model, processor, (labelled("cat") for _ in range(2)))
+
 
 def test_without_faster_coco_eval(model, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "faster_coco_eval", None)

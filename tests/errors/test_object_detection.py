@@ -89,6 +89,28 @@ def test_servers_that_cannot_be_reached(monkeypatch):
         load_image("http:///a", timeout=5)
 
 
+@pytest.mark.parametrize(
+    "background", [None, "red", (0, 0), (300, 0, 0), (0, -1, 0), (0.5, 0, 0), [0, 0, None]]
+)
+def test_backgrounds_that_are_no_colour(background):
+    for picture in (PICTURE, b"no picture"):
+        with pytest.raises(ValueError, match=r"^background: expected "):
+            load_image(picture, background=background)
+
+
+def test_greys_without_a_known_scale():
+    """Of 8 bits or of 16: in mode I both may be, and the wrong guess makes the picture black."""
+    greys = np.asarray(PICTURE.convert("L")).astype(np.int32)
+    assert greys.max() > 1
+    with pytest.raises(ValueError, match=r"^image: .* greys of mode I up to \d+ may have 8 bits"):
+        load_image(Image.fromarray(greys))
+
+
+def test_files_that_are_opened_as_text():
+    with pytest.raises(ValueError, match=r"^image: the picture cannot be read"):
+        load_image(io.StringIO("no picture"))
+
+
 @pytest.mark.parametrize("timeout", [0, -1, float("nan")])
 def test_a_timeout_that_is_none(timeout):
     with pytest.raises(
@@ -293,6 +315,13 @@ def test_models_of_another_kind_and_damaged_ones(detector, tmp_path):
         pipeline("object-detection", tmp_path)
 
 
+def test_what_a_pipeline_is_not_made_of(detector):
+    with pytest.raises(TypeError, match=r"^dtype: expected a type such as torch\.float16, got 'f"):
+        pipeline(dtype="float16")
+    with pytest.raises(TypeError, match=r"processor: expected an ImageProcessor, got 3"):
+        pipeline(model=detector.model, image_processor=3)
+
+
 def test_a_model_that_is_given_needs_a_processor(detector):
     with pytest.raises(ValueError, match=r"^image_processor: with a model that is no name"):
         pipeline(model=detector.model)
@@ -398,7 +427,15 @@ def test_the_good_table_passes(coco):
         (a_table(annotations=[annotation(bbox=[9, 9, float("nan"), 3])]), "inside of 64 × 48"),
         (
             a_table(annotations=[annotation(bbox=[0.5, 0.5, 0.2, 0.3])]),
-            "no box reaches beyond the first pixel: COCO's boxes are [x, y, width, height] in",
+            "no box reaches beyond the first pixel: expected boxes in pixels",
+        ),
+        (  # centres and sizes as shares: the far corner lies beyond the first pixel
+            a_table(annotations=[annotation(bbox=[0.6, 0.5, 0.6, 0.7])]),
+            "no box reaches beyond the first pixel",
+        ),
+        *(
+            (a_table(annotations=[annotation(iscrowd=crowd)]), "expected 'iscrowd' to be 0 or 1")
+            for crowd in ("0", [0], 2)
         ),
     ],
 )
@@ -509,12 +546,24 @@ def example(**changes) -> SimpleNamespace:
     [
         ([], {}, ValueError, "examples: expected at least one picture, got none"),
         ([example()], {"labels": "beer"}, TypeError, "labels: expected several names, got one"),
+        ([example()], {"labels": {"beer"}}, TypeError, "labels: expected a list or tuple of"),
+        ([example()], {"labels": None}, TypeError, "labels: expected a list or tuple of names"),
+        ([example()], {"labels": [3]}, TypeError, "labels: expected a list or tuple of names"),
         ([example()], {"labels": ("cat",)}, ValueError, "labels: 'cat' is there twice, or known"),
         ([example()], {"labels": ("b", "b")}, ValueError, "labels: 'b' is there twice"),
         ([example()], {"updates": 0}, ValueError, "updates: expected a whole number above 0"),
         ([example()], {"batch_size": 2.5}, ValueError, "batch_size: expected a whole number"),
         ([example()], {"rate": 0}, ValueError, "rate: expected a number above 0, got 0"),
+        ([example()], {"rate": "a"}, ValueError, "rate: expected a number above 0, got 'a'"),
         ([example()], {"keep": 1.5}, ValueError, "keep: expected a share from 0 to 1, got 1.5"),
+        ([example()], {"keep": None}, ValueError, "keep: expected a share from 0 to 1, got None"),
+        ([example()], {"seed": None}, ValueError, "seed: expected a whole number, got None"),
+        (
+            [example(boxes=((0.1, 0.2, 0.5, 1.0),))],
+            {},
+            ValueError,
+            "examples: no box reaches beyond the first pixel: expected boxes in pixels, and not",
+        ),
         ([example(), example(labels=("beer",))], {}, ValueError, "examples[1]: expected one of"),
         ([example(labels=("beer",))], {}, ValueError, "got 'beer'; new ones are named by labels="),
         (
@@ -541,7 +590,9 @@ def test_what_cannot_be_taught(detector, examples, options, error, message):
     options = {"updates": 1, "batch_size": 1, "progress": False} | options
     with pytest.raises(error, match=re.escape(message)) as raised:
         fine_tune(detector, examples, **options)
-    assert re.match(r"(examples(\[\d\])?|labels|updates|batch_size|rate|keep): ", str(raised.value))
+    assert re.match(
+        r"(examples(\[\d\])?|labels|updates|batch_size|rate|keep|seed): ", str(raised.value)
+    )
 
 
 def test_half_precision_is_not_taught(detector):
