@@ -781,7 +781,7 @@ def read_coco(
             if number not in known:
                 raise ValueError(f"{where}: {name} {number} is the id of none")
         box = _corners_of(_field(entry, "bbox", list, where), pictures[picture][1], where)
-        greatest = max(greatest, *entry["bbox"])
+        greatest = max(greatest, *map(float, entry["bbox"]))
         if (crowd := entry.get("iscrowd")) not in (None, 0, 1):
             raise ValueError(f"{where}: expected 'iscrowd' to be 0 or 1, got {crowd!r}")
         if crowd:
