@@ -159,6 +159,17 @@ def test_a_drawing_that_cannot_be_written_stops_no_other(run, photo, tmp_path):
     assert (tmp_path / "drawn/photo-detections.png").exists()
 
 
+def test_what_pillow_says_of_a_drawing_is_passed_on(run, photo, monkeypatch):
+    """Its errors are OSErrors without a word from the system."""
+
+    def fail(*arguments: object, **options: object) -> None:
+        raise OSError("encoder error -2 when writing image file")
+
+    monkeypatch.setattr("matplotlib.pyplot.savefig", fail)
+    named = "output: drawing.jpg: encoder error -2 when writing image file"
+    run("photo.png", "--output", "drawing.jpg", status=1, errors=named)
+
+
 def test_wrong_options(run, photo, capsys):
     run(status=2, errors="required: picture")
     run(

@@ -128,7 +128,7 @@ def _drawings(pictures: Sequence[str], output: Path | None) -> list[Path | None]
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OSError(f"output: {output}: {error.strerror}") from None
+        raise _unwritten(output, error) from None
     places: list[Path | None] = []
     for picture in pictures:
         path = unquote(urlsplit(picture).path) if "://" in picture else picture
@@ -154,9 +154,14 @@ def _save_drawing(image: "Image.Image", detections: list[dict[str, Any]], place:
     try:
         plt.savefig(place, dpi=pixels / inches)
     except OSError as error:
-        raise OSError(f"output: {place}: {error.strerror}") from None
+        raise _unwritten(place, error) from None
     finally:
         plt.close()
+
+
+def _unwritten(place: Path, error: OSError) -> OSError:
+    """Name the option; Pillow's errors have words, and nothing that the system says."""
+    return OSError(f"output: {place}: {error.strerror or error}")
 
 
 def _lines() -> Iterator[tuple[str, str]]:

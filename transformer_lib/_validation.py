@@ -110,6 +110,12 @@ def require_corners(
     return xmin, ymin, xmax, ymax
 
 
+def require_dataset(name: str, value: Any) -> None:
+    """Raise TypeError unless a value has a length and items by number."""
+    if not (hasattr(value, "__len__") and hasattr(value, "__getitem__")):
+        raise TypeError(f"{name}: expected a list or dataset, got {type(value).__name__}")
+
+
 def require_pixels(name: str, greatest: float) -> None:
     """Raise ValueError if the greatest number of many boxes says that they are shares."""
     if 0 < greatest <= 1:

@@ -25,6 +25,7 @@ from torch.nn import functional as F
 from transformer_lib._validation import (
     require_broadcastable,
     require_corners,
+    require_dataset,
     require_fields,
     require_floating,
     require_pixels,
@@ -941,10 +942,11 @@ def _require_targets(
 
 def _are_centres(boxes: Float[Tensor, "*batch 4"]) -> Bool[Tensor, "*batch"]:
     """Say which boxes lie in the picture, as corners taken for centres seldom do; NaN never."""
-    shares = torch.cat([boxes, to_corners(boxes)], dim=-1)
+    corners = to_corners(boxes)
     # Room for rounding, and at the edges for annotators who draw a little past the picture.
-    room = torch.tensor([1e-3] * 4 + [0.1] * 4, device=boxes.device)
-    return ((shares >= -room) & (shares <= 1 + room)).all(dim=-1)
+    are_shares = (boxes >= -1e-3) & (boxes <= 1 + 1e-3)
+    lie_inside = (corners >= -0.1) & (corners <= 1 + 0.1)
+    return (are_shares & lie_inside).all(dim=-1)
 
 
 def set_loss(
@@ -1634,8 +1636,7 @@ def evaluate(
         ) from None
     if not isinstance(model, nn.Module):
         raise TypeError(f"model: expected a DETR, got {type(model).__name__}")
-    if not (hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")):
-        raise TypeError(f"dataset: expected a list or dataset, got {type(dataset).__name__}")
+    require_dataset("dataset", dataset)
     if batch_size < 1:
         raise ValueError(f"batch_size: expected 1 or more, got {batch_size}")
     truth = _as_coco(dataset, _label_names(model.config.labels))

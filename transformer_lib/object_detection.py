@@ -28,7 +28,7 @@ from PIL import Image, ImageChops, ImageOps, UnidentifiedImageError
 from torch import Tensor
 from tqdm import tqdm
 
-from transformer_lib._validation import require_corners, require_pixels
+from transformer_lib._validation import require_corners, require_dataset, require_pixels
 from transformer_lib.detr import (
     DETR,
     BatchNorm,
@@ -93,8 +93,10 @@ def load_image(
             floats outside of 0 to 1; pixels have no known scale (mode F, and mode I with greys up
             to 255); or ``background`` is no colour.
     """
-    if not (isinstance(background, tuple | list) and len(background) == 3) or not all(
-        isinstance(part, Integral) and 0 <= part <= 255 for part in background
+    if not (
+        isinstance(background, tuple | list)
+        and len(background) == 3
+        and all(isinstance(part, Integral) and 0 <= part <= 255 for part in background)
     ):
         raise ValueError(f"background: expected three numbers from 0 to 255, got {background!r}")
     if isinstance(image, str | os.PathLike):
@@ -495,6 +497,8 @@ def pipeline(
     """
     if task != "object-detection":
         raise ValueError(f"task: expected 'object-detection', got {task!r}")
+    if dtype is not None and not isinstance(dtype, torch.dtype):
+        raise TypeError(f"dtype: expected a type such as torch.float16, got {dtype!r}")
     if isinstance(model, DETR):
         if image_processor is None:
             raise ValueError(
@@ -505,8 +509,6 @@ def pipeline(
         model, image_processor = _read_model(model, image_processor)
     else:
         raise TypeError(f"model: expected a name, a folder or a DETR, got {type(model).__name__}")
-    if dtype is not None and not isinstance(dtype, torch.dtype):
-        raise TypeError(f"dtype: expected a type such as torch.float16, got {dtype!r}")
     if device is not None or dtype is not None:
         model = copy.deepcopy(model).to(device=device, dtype=dtype)
     return ObjectDetectionPipeline(
@@ -885,12 +887,13 @@ def fine_tune(
     """Teach a detector more labels, and what pictures of them look like.
 
     The class head gets an output for each new label; all else begins with the detector's weights,
-    and all but batch normalisation is trained, the class head at ten times the rate. Every update
-    takes ``batch_size`` of the pictures, cut to nine tenths or more of width and height and
-    enlarged again, and mirrored or not, at random. The rate falls to 0 along half a cosine. In the
-    end all weights but the class head's go back a part of the way to where they began, so that
-    less is unlearnt. What is in the pictures and not among their objects is taught to be nothing:
-    pictures that hold old objects must name these too.
+    and all of them but frozen batch normalisation are trained, the class head at ten times the
+    rate. Every update takes ``batch_size`` of the pictures, cut to nine tenths or more of width and
+    height and enlarged again, and mirrored or not, at random. Batch normalisation keeps its
+    statistics, frozen or not. The rate falls to 0 along half a cosine. In the end all weights but
+    the class head's go back a part of the way to where they began, so that less is unlearnt. What
+    is in the pictures and not among their objects is taught to be nothing: pictures that hold old
+    objects must name these too.
 
     Args:
         detector: What to begin with; it stays as it is.
@@ -1020,8 +1023,7 @@ def _lessons(
     examples: Sequence[Any], names: Sequence[str], processor: ImageProcessor
 ) -> list[_Lesson]:
     """Read every example once, and shrink pictures to what the processor will make of them."""
-    if not (hasattr(examples, "__len__") and hasattr(examples, "__getitem__")):
-        raise TypeError(f"examples: expected a list or dataset, got {type(examples).__name__}")
+    require_dataset("examples", examples)
     if not len(examples):
         raise ValueError("examples: expected at least one picture, got none")
     lessons = []
@@ -1047,7 +1049,7 @@ def _lessons(
         picture = load_image(image, name=where)
         corners = torch.tensor([require_corners(where, box, picture.size) for box in boxes])
         shares = corners.reshape(-1, 4) / torch.tensor(picture.size * 2)
-        greatest = max(greatest, corners.max().item() if len(corners) else 0.0)
+        greatest = max([greatest, *corners.flatten().tolist()])
         empty += int((_areas(shares) == 0).sum())
         if (smaller := processor.resized(*picture.size)) < picture.size:
             picture = picture.resize(smaller, Image.Resampling.BILINEAR, reducing_gap=2.0)
