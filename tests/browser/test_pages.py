@@ -271,6 +271,7 @@ def test_the_theme_switch(visit: Open) -> None:
 @on(CHAPTERS[:1])
 def test_paper_is_light_and_shows_what_is_folded(page: Page) -> None:
     page.emulate_media(color_scheme="dark")
+    page.wait_for_selector('html[data-theme="dark"]')
     folded = page.locator("article details").count()
     assert folded > 0
     theme = "document.documentElement.dataset.theme"
