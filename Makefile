@@ -16,7 +16,7 @@ export HF_HUB_OFFLINE := 1
 
 NOTEBOOKS := $(wildcard book/[0-9][0-9]_*.ipynb)
 SOURCES := _config.yml _toc.yml tools/export.py tools/imports.py \
-	$(wildcard transformer_lib/*.py transformer_lib/*.js transformer_lib/*/__init__.py \
+	$(wildcard transformer_lib/*.py transformer_lib/course/* transformer_lib/*/__init__.py \
 	  transformer_lib/datasets/*/__init__.py) \
 	$(filter-out %.pyc %/__pycache__,$(wildcard book/* book/_ext/* book/_static/* book/_templates/*))
 NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/nbval_sanitize.cfg \
@@ -80,12 +80,12 @@ check-export: $(READY)
 
 # Every shape in every signature of the library is checked while these run.
 test-library: $(SITE)
-	$(BIN)/pytest -n 2 --dist=loadfile tests --ignore=tests/errors \
+	$(BIN)/pytest -n 2 --dist=loadfile tests --ignore=tests/library/errors \
 	  --jaxtyping-packages=transformer_lib,beartype.beartype
 
 # The library's own messages, which the shape checks would forestall.
 test-errors: $(READY)
-	$(BIN)/pytest tests/errors
+	$(BIN)/pytest tests/library/errors
 
 # Stored outputs are what the code gives; run-notebooks only runs them, for other platforms.
 test-notebooks: $(READY)

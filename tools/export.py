@@ -39,11 +39,9 @@ PACKAGE = "transformer_lib"
 HANDWRITTEN = {
     "__init__",
     "__main__",
-    "_validation",
+    "_checks",
+    "course",
     "datasets",
-    "exercises",
-    "explorers",
-    "plotting",
 }
 WIDTH = 100
 

@@ -30,9 +30,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 from imports import Module, library  # noqa: E402
 
 from transformer_lib.attention import dot_product_attention  # noqa: E402
-from transformer_lib.datasets import scenes  # noqa: E402
-from transformer_lib.object_detection import draw_detections, pipeline  # noqa: E402
-from transformer_lib.plotting import (  # noqa: E402
+from transformer_lib.course.plotting import (  # noqa: E402
     BLUE,
     GREEN,
     GREY,
@@ -41,6 +39,8 @@ from transformer_lib.plotting import (  # noqa: E402
     RED,
     korean_font,
 )
+from transformer_lib.datasets import scenes  # noqa: E402
+from transformer_lib.object_detection import draw_detections, pipeline  # noqa: E402
 from transformer_lib.transformer import record_attention  # noqa: E402
 from transformer_lib.translation import END, START, Translator  # noqa: E402
 

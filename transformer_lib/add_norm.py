@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from transformer_lib._validation import require_axes, require_floating
+from transformer_lib._checks.common import require_axes, require_floating
 
 __all__ = ["AddNorm", "LayerNorm", "layer_norm"]
 

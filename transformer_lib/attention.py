@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from transformer_lib._validation import (
+from transformer_lib._checks.common import (
     require_axes,
     require_broadcastable,
     require_floating,

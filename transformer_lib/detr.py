@@ -22,7 +22,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from transformer_lib._validation import (
+from transformer_lib._checks.common import (
     require_broadcastable,
     require_corners,
     require_dataset,

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from transformer_lib._validation import require_axes, require_floating
+from transformer_lib._checks.common import require_axes, require_floating
 from transformer_lib.add_norm import LayerNorm
 
 __all__ = ["Generator", "InputLayer", "TokenEmbedding"]

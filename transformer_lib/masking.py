@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from transformer_lib._validation import require_floating
+from transformer_lib._checks.common import require_floating
 
 __all__ = [
     "band_mask",

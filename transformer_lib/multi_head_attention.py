@@ -9,7 +9,7 @@ from typing import NamedTuple
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from transformer_lib._validation import require_floating, require_same_size
+from transformer_lib._checks.common import require_floating, require_same_size
 from transformer_lib.attention import scaled_dot_product_attention
 from transformer_lib.masking import combine_masks, require_mask
 

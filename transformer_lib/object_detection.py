@@ -28,7 +28,7 @@ from PIL import Image, ImageChops, ImageOps, UnidentifiedImageError
 from torch import Tensor
 from tqdm import tqdm
 
-from transformer_lib._validation import require_corners, require_dataset, require_pixels
+from transformer_lib._checks.common import require_corners, require_dataset, require_pixels
 from transformer_lib.detr import (
     DETR,
     BatchNorm,
@@ -571,7 +571,7 @@ def draw_detections(
     Warns:
         UserWarning: A label is Korean, and no font has its letters; question marks stand for them.
     """
-    from transformer_lib import plotting  # says what to install, if matplotlib is missing
+    from transformer_lib.course import plotting  # says what to install, if matplotlib is missing
 
     picture = load_image(image)
     found = [_drawable(detection, number) for number, detection in enumerate(detections)]
@@ -644,7 +644,7 @@ def _font_for(text: str) -> tuple[list[str], Callable[[str], str]]:
     """Return font families for the letters of a text, and what makes it fit them."""
     import matplotlib.pyplot as plt
 
-    from transformer_lib import plotting
+    from transformer_lib.course import plotting
 
     families = list(plt.rcParams["font.family"])
     missing = _without_font(text, families)

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from transformer_lib._validation import require_axes, require_floating
+from transformer_lib._checks.common import require_axes, require_floating
 
 __all__ = ["LearnedPositions", "SinusoidalPositions", "sinusoids"]
 

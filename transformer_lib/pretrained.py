@@ -26,7 +26,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from transformer_lib._validation import require_floating
+from transformer_lib._checks.common import require_floating
 from transformer_lib.decoding import CachedDecoder, NextToken, beam_search, greedy
 from transformer_lib.embedding import Generator, InputLayer, TokenEmbedding
 from transformer_lib.multi_head_attention import KeysValues

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from tqdm import tqdm
 
-from transformer_lib._validation import require_fields
+from transformer_lib._checks.common import require_fields
 from transformer_lib.transformer import Transformer, require_state
 
 __all__ = [

@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from transformer_lib._validation import require_fields, require_same_size
+from transformer_lib._checks.common import require_fields, require_same_size
 from transformer_lib.add_norm import AddNorm, LayerNorm
 from transformer_lib.embedding import Generator, InputLayer, TokenEmbedding
 from transformer_lib.feed_forward import FeedForward

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from transformer_lib._validation import (
+from transformer_lib._checks.common import (
     require_axes,
     require_broadcastable,
     require_floating,
