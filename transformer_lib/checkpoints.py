@@ -385,7 +385,7 @@ class RunFolder:
         It is written and removed again. So a wrong type, missing rights or a full disk are found
         before the first step and not at the first checkpoint.
         """
-        part = self._write(tensors, progress)
+        part = self._write(tensors, progress, "checkpoints")
         size = part.stat().st_size
         self._remove_part()
         needed = size * max(keep - len(list_checkpoints(self.path)) + 1, 1)
@@ -397,11 +397,11 @@ class RunFolder:
     ) -> Path:
         """Write a checkpoint in one step, remove those beyond ``keep``, and return its path."""
         path = self.path / _name(step)
-        part = self._write(tensors, progress)
+        part = self._write(tensors, progress, path.name)
         try:
             part.replace(path)
         except OSError as error:
-            raise OSError(f"folder: cannot write {path}: {error}") from None
+            raise OSError(f"folder: cannot write {path.name} into {self.path}: {error}") from None
         finally:
             self._remove_part()
         for old in list_checkpoints(self.path)[:-keep]:
@@ -419,7 +419,7 @@ class RunFolder:
         with (self.path / _LOG).open("a", encoding="utf-8") as log:
             log.write(json.dumps(line) + "\n")
 
-    def _write(self, tensors: Mapping[str, Tensor], progress: Mapping[str, Any]) -> Path:
+    def _write(self, tensors: Mapping[str, Tensor], progress: Mapping[str, Any], what: str) -> Path:
         # Safetensors writes into a file of a name of its own, so that it gets a folder of its own.
         part = self.path / _PART / "checkpoint.safetensors"
         words = {"progress": json.dumps(progress)}
@@ -432,7 +432,7 @@ class RunFolder:
         except (OSError, SafetensorError) as error:
             with suppress(OSError):
                 self._remove_part()
-            raise OSError(f"folder: cannot write a checkpoint into {self.path}: {error}") from None
+            raise OSError(f"folder: cannot write {what} into {self.path}: {error}") from None
         return part
 
     def _remove_part(self) -> None:

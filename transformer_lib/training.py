@@ -451,7 +451,7 @@ class Trainer:
                 if saves or step % config.log_every == 0:
                     seconds = time.perf_counter() - start
                     run.note(recent, self.schedule(step), seconds, self.validate if saves else None)
-                    bar.set_postfix(loss=f"{run.log[-1]['loss']:.3f}")
+                    bar.set_postfix(loss=f"{run.log[-1]['loss']:.3f}", refresh=False)
                     if saves:
                         run.save()
                     recent, start = [], time.perf_counter()
