@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 SITE = ROOT / "_build/html"
 SITE_SOURCES = (
     "_config.yml _toc.yml tools/export.py tools/imports.py transformer_lib/*.py "
-    "transformer_lib/course/* transformer_lib/*/__init__.py transformer_lib/datasets/*/__init__.py "
+    "transformer_lib/*/*.py transformer_lib/course/* transformer_lib/datasets/*/__init__.py "
     "book/* book/_ext/* book/_static/* book/_templates/*"
 )
 

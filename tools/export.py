@@ -8,11 +8,14 @@ names its module and says what the module is for::
     '''Attention: averages whose weights come from comparing queries with keys.'''
 
 and marks what belongs there with ``#| export``, or ``#| export other_module`` to add to the module
-of an earlier chapter. Further down it may name another module and go on with that. Imports move to
-the top; ``__all__`` lists functions, classes and constants.
+of an earlier chapter. Further down it may name another module and go on with that; ``part.module``
+is a module in the package ``part``. Imports move to the top; ``__all__`` lists functions, classes
+and constants.
 
-Chapter order is import order: no cell imports what a later chapter defines, and no modules import
-each other in a circle. Names are unique over the whole library.
+Chapter order is import order: no cell imports what a later chapter defines, nor looks a module of
+the library up by name while it runs, and no modules import each other in a circle. Names are unique
+over the whole library. Beside generated modules a package may hold others, written by hand: those
+whose docstring does not say that they are generated.
 """
 
 import argparse
@@ -26,7 +29,7 @@ import subprocess
 import symtable
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from importlib.util import resolve_name
@@ -43,11 +46,12 @@ HANDWRITTEN = {
     "course",
     "datasets",
 }
+LOOKS_UP_BY_NAME = {"transformer"}  # until it is rebuilt; no other module may
+GENERATED = "by tools/export.py; edit the notebook"
 WIDTH = 100
 
-DIRECTIVE = re.compile(
-    r"#\| (?:default_exp (?P<default>[a-z]\w*)|export(?: (?P<module>[a-z]\w*))?)"
-)
+NAME = r"[a-z]\w*(?:\.[a-z]\w*)?"
+DIRECTIVE = re.compile(rf"#\| (?:default_exp (?P<default>{NAME})|export(?: (?P<module>{NAME}))?)")
 LOOKS_LIKE_ONE = re.compile(r"\s*#(?:\||\s+\|\s*(?:default_exp|export)\b)")
 IMPORTS = (ast.Import, ast.ImportFrom)
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -85,7 +89,7 @@ class Module:
     @property
     def path(self) -> str:
         """The module's file, relative to the root."""
-        return f"{PACKAGE}/{self.name}.py"
+        return f"{PACKAGE}/{self.name.replace('.', '/')}.py"
 
     def names(self) -> Iterator[tuple[str, Cell]]:
         """Yield every top-level name with the cell that defines it."""
@@ -120,7 +124,8 @@ def harmless(node: ast.stmt) -> bool:
 def package_imports(tree: ast.AST, package: str = "") -> Iterator[tuple[str, str | None]]:
     """Yield (module, name) of every import from the library, within functions too.
 
-    The module is the empty string for the package itself; the name is None for ``import x.y``.
+    The module is the empty string for the package itself, and dotted within a package of it; the
+    name is None for ``import x.y``.
     """
     for node in ast.walk(tree):
         found: list[tuple[str, str | None]]
@@ -137,7 +142,56 @@ def package_imports(tree: ast.AST, package: str = "") -> Iterator[tuple[str, str
         for source, name in found:
             top, _, rest = source.partition(".")
             if top == PACKAGE:
-                yield rest.partition(".")[0], name
+                yield rest, name
+
+
+def leads_to(source: str, name: str | None, known: Container[str]) -> tuple[str, str | None]:
+    """Return the module an import leads to, and the name it takes from there, None if it is all.
+
+    ``known`` are the modules in packages: ``from transformer_lib.part import module`` leads there.
+    What is written by hand as a whole is one module, with all that is in it.
+    """
+    inner = ".".join(filter(None, (source, name)))
+    top = inner.partition(".")[0]
+    if top in HANDWRITTEN - {"__init__", "__main__"}:
+        return top, None if top == inner else name
+    return (inner, None) if inner in known else (source, name)
+
+
+def looked_up(tree: ast.AST) -> Iterator[str]:
+    """Yield calls that import from the library by a name that is made while the code runs."""
+    ways = {"import_module", "__import__"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            ways |= {a.asname for a in node.names if a.asname and a.name == "import_module"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            called = getattr(node.func, "attr", getattr(node.func, "id", None))
+            parts = [part for argument in node.args for part in ast.walk(argument)]
+            texts = [part.value for part in parts if isinstance(part, ast.Constant)]
+            ours = [text for text in texts if str(text).startswith((PACKAGE, "."))]
+            if called in ways and (ours or not texts):
+                yield ast.unparse(node)
+
+
+def library_files(package: Path) -> Iterator[tuple[str, Path, str]]:
+    """Yield (module, file, package) of the library's files: what is by hand as a whole is one.
+
+    A package's ``__init__`` and the whole library's are no modules.
+    """
+    for path in sorted(package.rglob("*.py")):
+        *folders, name = path.relative_to(package).with_suffix("").parts
+        top = (folders or [name])[0]
+        if top in HANDWRITTEN - {"__init__", "__main__"}:
+            yield top, path, ".".join([PACKAGE, *folders])
+        elif name not in ("__init__", "__main__"):
+            yield ".".join([*folders, name]), path, ".".join([PACKAGE, *folders])
+
+
+def by_hand(path: Path) -> bool:
+    """Tell whether a module in a package says what it is for, and not that it is generated."""
+    text = " ".join((ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split())
+    return bool(text) and GENERATED not in text
 
 
 def reading_order(root: Path) -> dict[Path, int]:
@@ -249,8 +303,11 @@ def check_modules(modules: dict[str, Module]) -> Iterator[str]:
     """Yield what is wrong with purposes and with statements in export cells."""
     for module in modules.values():
         places = [place for place, _ in module.purposes]
-        if module.name in HANDWRITTEN:
+        package, _, rest = module.name.partition(".")
+        if package in HANDWRITTEN:
             yield f"{module.path}: is written by hand, no cell may feed it"
+        elif rest and package in modules:
+            yield f"{module.path}: {modules[package].path} is no package"
         if not module.cells:
             yield f"{places[0]}: no `#| export` cell feeds {module.name}"
         elif not places:
@@ -291,20 +348,26 @@ def check_names(modules: dict[str, Module], root: Path) -> Iterator[str]:
             seen.setdefault(name, cell.place)
 
 
-def check_ladder(modules: dict[str, Module], cells: list[Cell]) -> Iterator[str]:
+def check_ladder(modules: dict[str, Module], cells: list[Cell], root: Path) -> Iterator[str]:
     """Yield imports of what a later chapter defines, of nothing at all, or by a detour."""
+    files = {name: path for name, path, _ in library_files(root / PACKAGE)}
+    known = files.keys() | modules.keys()
+    packages = {"", *(name.rpartition(".")[0] for name in known)}
     defined = {module.name: dict(module.names()) for module in modules.values()}
     public = {name: cell for names in defined.values() for name, cell in names.items()}
     for cell in cells:
-        for source, name in package_imports(cell.tree):
-            module, later = source, None
-            if not source and (name in modules or name in HANDWRITTEN):
-                module, name = name, None
+        if cell.module not in LOOKS_UP_BY_NAME:
+            for call in looked_up(cell.tree):
+                yield f"{cell.place}: `{call}` imports by name, use a statement"
+        for source, given in package_imports(cell.tree):
+            module, name = leads_to(source, given, known)
+            later = None
             if source.startswith("."):
                 yield f"{cell.place}: a notebook has no package, import from {PACKAGE}{source}"
-            elif not module:
+            elif module in packages:
                 if cell.module:
-                    yield f"{cell.place}: import from a module of {PACKAGE}, not from the package"
+                    full = ".".join(filter(None, (PACKAGE, module)))
+                    yield f"{cell.place}: import from a module of {full}, not from the package"
                 elif name in public:
                     later = public[name].chapter
             elif module in modules:
@@ -314,7 +377,7 @@ def check_ladder(modules: dict[str, Module], cells: list[Cell]) -> Iterator[str]
                     yield f"{cell.place}: {modules[module].path} has no {name}"
                 elif modules[module].cells:
                     later = modules[module].cells[0].chapter
-            elif module not in HANDWRITTEN:
+            elif module not in HANDWRITTEN and not (module in files and by_hand(files[module])):
                 yield f"{cell.place}: there is no module {PACKAGE}.{module}"
             if later and later.number > cell.chapter.number:
                 yield (
@@ -325,19 +388,19 @@ def check_ladder(modules: dict[str, Module], cells: list[Cell]) -> Iterator[str]
 
 def check_loops(modules: dict[str, Module], root: Path) -> Iterator[str]:
     """Yield a circle of modules that import each other, those written by hand among them."""
-    graph: dict[str, set[str | None]] = {name: set() for name in modules}
+    graph: dict[str, set[str]] = {name: set() for name in modules}
+    files = list(library_files(root / PACKAGE))
+    known = graph.keys() | {name for name, _, _ in files}
     for module in modules.values():
         for cell in module.cells:
             nodes = [node for node in cell.tree.body if not own_import(node, module.name)]
             found = package_imports(ast.Module(nodes, []))
-            graph[module.name].update(source or name for source, name in found)
-    for path in sorted((root / PACKAGE).rglob("*.py")):
-        *folders, name = path.relative_to(root / PACKAGE).with_suffix("").parts
-        top = (folders or [name])[0]
-        if top in HANDWRITTEN - {"__init__", "__main__"}:
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-            found = package_imports(tree, ".".join([PACKAGE, *folders]))
-            graph.setdefault(top, set()).update({source or name for source, name in found} - {top})
+            graph[module.name].update(leads_to(*one, known)[0] for one in found)
+    for name, path, package in files:
+        if name not in modules:
+            found = package_imports(ast.parse(path.read_text(encoding="utf-8")), package)
+            used = {leads_to(*one, known)[0] for one in found}
+            graph.setdefault(name, set()).update(used - ({name} & HANDWRITTEN))
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -354,13 +417,28 @@ def own_import(node: ast.stmt, module: str) -> bool:
 
 def check_files(modules: dict[str, Module], root: Path) -> Iterator[str]:
     """Yield modules in the package folder that nothing accounts for."""
+    parts = {name.partition(".")[0] for name in modules if "." in name}
     for path in sorted((root / PACKAGE).glob("*")):
         is_module = path.suffix == ".py" or (path / "__init__.py").exists()
-        if is_module and path.stem not in HANDWRITTEN and path.stem not in modules:
+        if is_module and path.stem not in HANDWRITTEN | modules.keys() | parts:
             name = path.relative_to(root).as_posix()
             yield (
                 f"{name}: orphaned, no cell feeds it; delete it, or name it in HANDWRITTEN of "
                 "tools/export.py"
+            )
+    for part in sorted(parts - HANDWRITTEN):
+        if not (root / PACKAGE / part / "__init__.py").exists():
+            yield f"{PACKAGE}/{part}/__init__.py: missing; write one that says what the part is for"
+    for name, path, _ in library_files(root / PACKAGE):
+        where = path.relative_to(root).as_posix()
+        if name.partition(".")[0] not in parts:
+            continue
+        if name in modules and by_hand(path):
+            yield f"{where}: is written by hand, no cell may feed it"
+        elif name not in modules and not by_hand(path):
+            yield (
+                f"{where}: orphaned, no cell feeds it; delete it, or say in a docstring what it "
+                "is for"
             )
 
 
@@ -401,8 +479,8 @@ def render(module: Module) -> str:
     named = [f'chapter {c.number}, "{c.title}" ({c.file})' for c in chapters]
     source = "there" if len(chapters) == 1 else "these"
     text = (
-        f"Explained in {' and '.join(named)}. Generated from {source} by tools/export.py; "
-        f"edit the notebook{'s' * (len(chapters) > 1)}."
+        f"Explained in {' and '.join(named)}. Generated from {source} {GENERATED}"
+        f"{'s' * (len(chapters) > 1)}."
     )
     text = textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
     purpose = module.purposes[0][1]
@@ -439,7 +517,7 @@ def build(root: Path) -> tuple[dict[Path, str], list[str]]:
     modules, cells = read_book(root, problems)
     problems += check_modules(modules)
     problems += check_names(modules, root)
-    problems += check_ladder(modules, cells)
+    problems += check_ladder(modules, cells, root)
     problems += check_loops(modules, root)
     problems += check_files(modules, root)
     if problems:
@@ -469,7 +547,7 @@ def difference(path: Path, code: str, root: Path) -> str:
 def write(path: Path, code: str) -> None:
     """Put a file in place whole, or not at all."""
     draft = path.with_name(f"{path.name}.tmp")
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     draft.write_text(code, encoding="utf-8", newline="\n")
     os.replace(draft, path)
 

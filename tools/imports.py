@@ -16,7 +16,7 @@ import export
 
 
 class Module(NamedTuple):
-    """A module of the library, or a package of it with all that is in it."""
+    """A module of the library, or what is written by hand as a whole with all that is in it."""
 
     name: str
     chapters: tuple[export.Chapter, ...]  # none: written by hand
@@ -29,15 +29,14 @@ class Module(NamedTuple):
 
 
 def imports(package: Path) -> dict[str, set[str]]:
-    """Return what each module or package directly in a package imports from its neighbours."""
+    """Return what each module imports from others; what is by hand as a whole is one."""
     found: dict[str, set[str]] = {}
-    for path in sorted(package.rglob("*.py")):
-        *folders, name = path.relative_to(package).with_suffix("").parts
-        top = (folders or [name])[0]
-        if top not in ("__init__", "__main__"):
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-            named = export.package_imports(tree, ".".join([export.PACKAGE, *folders]))
-            found.setdefault(top, set()).update(source or name or "" for source, name in named)
+    files = list(export.library_files(package))
+    known = {name for name, _, _ in files}
+    for name, path, within in files:
+        named = export.package_imports(ast.parse(path.read_text(encoding="utf-8")), within)
+        used = {export.leads_to(*one, known)[0] for one in named}
+        found.setdefault(name, set()).update(used)
     return {name: (used & found.keys()) - {name} for name, used in found.items()}
 
 

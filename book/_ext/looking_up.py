@@ -129,10 +129,10 @@ def by_hand(root: Path) -> list[str]:
     """Return the public modules and packages that no cell feeds."""
     package = root / PACKAGE
     fed = {cell.module for cell in export.read_book(root, [])[1]}
-    files = [path for path in package.glob("[!_]*.py") if path.stem not in fed]
-    folders = [path.parent for path in package.glob("[!_]*/**/__init__.py")]
-    found = [path.relative_to(package).with_suffix("") for path in files + folders]
-    return sorted(".".join(path.parts) for path in found)
+    found = {name for name, _, _ in export.library_files(package)}
+    folders = [path.parent for path in package.glob("*/**/__init__.py")]
+    found |= {".".join(folder.relative_to(package).parts) for folder in folders}
+    return sorted(name for name in found - fed if not name.startswith("_") and "._" not in name)
 
 
 def own_names(module: str) -> list[str]:

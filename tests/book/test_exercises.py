@@ -81,7 +81,7 @@ def names_in(chapter: Path) -> dict[str, Any]:
     for node in tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):
             exec(ast.unparse(node), namespace)
-    for module in re.findall(r"^#\| (?:default_exp|export) (\w+)", code, re.M):
+    for module in re.findall(r"^#\| (?:default_exp|export) ([\w.]+)", code, re.M):
         exec(f"from transformer_lib.{module} import *", namespace)
     return namespace
 

@@ -575,12 +575,13 @@ def test_export_cells_carry_their_badge(pages, chapter):
             default = first[2]
         elif first[:2] == ["#|", "export"]:
             expected.append([*first, default][2])
+    files = [f"transformer_lib/{module.replace('.', '/')}.py" for module in expected]
     links = page.select("p.export-badge a:first-child")
-    assert [link.get_text() for link in links] == [f"transformer_lib/{m}.py" for m in expected]
+    assert [link.get_text() for link in links] == files
     assert [link["href"] for link in links] == [
         f"api.html#module-transformer_lib.{module}" for module in expected
     ]
-    assert all((ROOT / "transformer_lib" / f"{module}.py").exists() for module in expected)
+    assert all((ROOT / file).exists() for file in files)
     assert not any("#|" in block.get_text() for block in page.select("pre"))
 
 
@@ -588,7 +589,7 @@ def test_the_reference_leads_to_the_chapters(pages):
     """Each chapter that feeds a module is linked from that module's section."""
     reference = pages["api.html"]
     for chapter in CHAPTERS:
-        for module in re.findall(r"^#\| default_exp (\w+)", sources(chapter), re.M):
+        for module in re.findall(r"^#\| default_exp ([\w.]+)", sources(chapter), re.M):
             heading = reference.find(id=f"module-transformer_lib.{module}")
             assert heading.find_parent("section").select_one(f'a[href="{chapter}.html"]')
 

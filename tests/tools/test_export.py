@@ -148,6 +148,56 @@ def test_a_module_of_two_chapters(project):
     assert namespace["mean"]([1, 2, 6]) == 3
 
 
+PART = "transformer_lib/part/__init__.py", '"""A part of the library."""\n'
+
+
+def test_a_module_in_a_package(project):
+    """It is named with a dot wherever a module is named."""
+    project.write(*PART)
+    project.write("transformer_lib/part/paths.py", '"""Paths, by hand."""\nPATH = "."\n')
+    project.chapter(
+        "01_sums",
+        weights("Sums.", "part.sums"),
+        EXPORT + "from transformer_lib.part.paths import PATH\ndef total(x): return sum(x), PATH",
+        title="# Sums",
+    )
+    project.chapter(
+        "02_more",
+        "#| export part.sums\nfrom transformer_lib.part.sums import total\n"
+        "def twice(x): return 2 * total(x)",
+        weights("Means.", "part.means"),
+        EXPORT + "from transformer_lib.part import sums\ndef mean(x): return sums.total(x)",
+        "from transformer_lib.part.sums import twice\nfrom transformer_lib.part import means",
+        title="# More",
+    )
+    assert project.export() == 0
+    sums = project.read("transformer_lib/part/sums.py")
+    assert '"Sums" (book/01_sums.ipynb) and chapter 2, "More"' in " ".join(sums.split())
+    assert "def total" in sums
+    assert "def twice" in sums
+    assert "from transformer_lib.part import sums" in project.read("transformer_lib/part/means.py")
+    assert project.export("--check") == 0
+
+
+def test_a_package_says_what_it_is_for(project):
+    project.chapter("01_sums", weights("Sums.", "part.sums"), EXPORT + "ONE = 1")
+    assert "transformer_lib/part/__init__.py: missing" in project.problems()
+    project.write(*PART)
+    assert project.problems() == ""
+
+
+def test_a_name_is_a_module_or_a_package(project):
+    project.write(*PART)
+    project.chapter(
+        "01_sums", weights("P.", "part"), EXPORT + "ONE = 1", weights(), EXPORT + "TWO = 2"
+    )
+    assert "package" not in project.problems()
+    project.chapter("02_more", weights("Sums.", "part.sums"), EXPORT + "THREE = 3")
+    assert "transformer_lib/part/sums.py: transformer_lib/part.py is no package" in (
+        project.problems()
+    )
+
+
 def test_the_library_passes_the_linter(project):
     project.chapter(
         "01_weights",
@@ -212,6 +262,33 @@ def test_handwritten_modules_are_no_orphans(project):
     assert project.problems() == ""
 
 
+def test_an_orphan_in_a_package_is_told_by_its_docstring(project, capsys):
+    """A generated module that no cell feeds any more, not one that is written by hand beside it."""
+    project.write(*PART)
+    project.chapter(
+        "01_sums",
+        weights("Sums.", "part.sums"),
+        EXPORT + "ONE = 1",
+        weights("Old.", "part.old"),
+        EXPORT + "TWO = 2",
+    )
+    assert project.export() == 0
+    project.chapter("01_sums", weights("Sums.", "part.sums"), EXPORT + "ONE = 1")
+    assert project.export("--check") == 1
+    assert "transformer_lib/part/old.py: orphaned" in capsys.readouterr().err
+    project.write("transformer_lib/part/old.py", "TWO = 2")
+    assert "transformer_lib/part/old.py: orphaned" in project.problems()
+    project.write("transformer_lib/part/old.py", '"""Old, but wanted."""\nTWO = 2')
+    assert project.problems() == ""
+
+
+def test_no_cell_feeds_what_is_written_by_hand_in_a_package(project):
+    project.write(*PART)
+    project.write("transformer_lib/part/sums.py", '"""Sums."""\n')
+    project.chapter("01_sums", weights("Sums.", "part.sums"), EXPORT + "ONE = 1")
+    assert "transformer_lib/part/sums.py: is written by hand" in project.problems()
+
+
 def test_nothing_is_written_when_anything_is_wrong(project):
     project.chapter("01_weights", weights(), "#| export\nONE = 1")
     project.chapter("02_other", weights("Other.", "other"), "#| export\nTWO = = 2")
@@ -261,6 +338,11 @@ BAD_CHAPTERS = {
         "unknown directive '# | export'",
     ),
     "bad module name": (["#| default_exp a-b\n'''A.'''"], "unknown directive"),
+    "module too deep": (["#| default_exp a.b.c\n'''A.'''"], "unknown directive"),
+    "module of a handwritten package": (
+        [weights("A.", "course.a"), EXPORT + "ONE = 1"],
+        "course/a.py: is written by hand",
+    ),
     "directive further down": ([weights(), "ONE = 1\n#| export"], "is not in the first line"),
     "a call": ([weights(), EXPORT + "ONE = 1\nprint(ONE)"], "`print(ONE)` would run on import"),
     "an assertion": ([weights(), EXPORT + "ONE = 1\nassert ONE"], "`assert ONE` would run on"),
@@ -283,6 +365,26 @@ BAD_CHAPTERS = {
     "import from the package": (
         [weights(), EXPORT + "def f():\n    from transformer_lib import ONE\n    return ONE"],
         "import from a module of transformer_lib",
+    ),
+    "by name": (
+        [weights(), EXPORT + "ONE = 1", "import importlib\nimportlib.import_module(f'{x}')"],
+        "code cell 3 (id-3): `importlib.import_module(f'{x}')` imports by name",
+    ),
+    "by another name": (
+        [
+            weights(),
+            EXPORT + "from importlib import import_module as load\n"
+            "def f(): return load('transformer_lib.weights')",
+        ],
+        "`load('transformer_lib.weights')` imports by name",
+    ),
+    "by a relative name": (
+        [weights(), EXPORT + "ONE = 1", "from importlib import *\nimport_module('.a', 'b')"],
+        "`import_module('.a', 'b')` imports by name",
+    ),
+    "built in": (
+        [weights(), EXPORT + "def f(): return __import__('transformer_lib.weights')"],
+        "`__import__('transformer_lib.weights')` imports by name",
     ),
     "import of itself": (
         [weights(), EXPORT + "def f():\n    import transformer_lib.weights"],
@@ -340,6 +442,12 @@ def test_a_name_of_a_handwritten_module_is_taken(project):
     assert "check is already defined in transformer_lib/datasets" in project.problems()
 
 
+def test_other_packages_may_be_imported_by_name(project):
+    statement = "from importlib import import_module\nHAS = import_module('torch.onnx')"
+    project.chapter("01_weights", weights(), EXPORT + "ONE = 1", statement)
+    assert project.problems() == ""
+
+
 LATER = {
     "name": "from transformer_lib.late import LATE",
     "module": "import transformer_lib.late",
@@ -359,6 +467,44 @@ def test_imports_from_a_later_chapter(project, statement):
     message = project.problems()
     assert "code cell 3 (id-3): chapter 1 imports" in message
     assert "which chapter 2 defines (book/02_late.ipynb)" in message
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from transformer_lib.part.late import LATE",
+        "from transformer_lib.part import late",
+        "import transformer_lib.part.late",
+        "def f():\n    from transformer_lib.part.late import LATE as x",
+    ],
+)
+@pytest.mark.parametrize("mark", ["", EXPORT])
+def test_imports_of_a_later_module_of_a_package(project, statement, mark):
+    project.write(*PART)
+    early = [weights("Early.", "part.early"), EXPORT + "EARLY = 1"]
+    project.chapter("01_early", *early, f"{mark}{statement}\nMORE = 1")
+    project.chapter("02_late", weights("Late.", "part.late"), EXPORT + "LATE = 1")
+    message = project.problems()
+    assert "code cell 3 (id-3): chapter 1 imports" in message
+    assert "which chapter 2 defines (book/02_late.ipynb)" in message
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("from transformer_lib.part.late import LATE", "there is no module transformer_lib.part.l"),
+        (
+            "from transformer_lib.part.early import LATE",
+            "transformer_lib/part/early.py has no LATE",
+        ),
+        ("from transformer_lib.part import EARLY", "import from a module of transformer_lib.part,"),
+    ],
+)
+def test_imports_of_nothing_from_a_package(project, statement, message):
+    project.write(*PART)
+    early = [weights("Early.", "part.early"), EXPORT + "EARLY = 1"]
+    project.chapter("01_early", *early, f"{EXPORT}{statement}\nMORE = 1")
+    assert message in project.problems()
 
 
 @pytest.mark.parametrize("name", ["name", "module", "in a function", "in a method"])
@@ -395,7 +541,34 @@ def test_modules_that_import_each_other(project):
 
 @pytest.mark.parametrize(
     "statement",
-    ["from transformer_lib.a import A", "from transformer_lib import a", "from .a import A"],
+    [
+        "from transformer_lib.part.a import A",
+        "from transformer_lib.part import a",
+        "from .a import A",
+        "from . import a",
+        "def f():\n    import transformer_lib.part.a",
+    ],
+)
+def test_circles_within_a_package(project, statement):
+    """Its modules are told apart: of two, one may use the other."""
+    project.write(*PART)
+    project.chapter(
+        "01_a",
+        weights("A.", "part.a"),
+        EXPORT + "from transformer_lib.part.hand import HAND\nA = HAND",
+        weights("B.", "part.b"),
+        EXPORT + "from transformer_lib.part import a\nB = a.A",
+    )
+    project.write("transformer_lib/part/hand.py", f"'By hand.'\n{statement}\nHAND = 1")
+    assert "in a circle: " in (message := project.problems())
+    assert "part.a → part.hand → part.a" in message or "part.hand → part.a → part" in message
+    project.write("transformer_lib/part/hand.py", "'By hand.'\nHAND = 1")
+    assert project.problems() == ""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["from transformer_lib.a import A", "from transformer_lib import a", "from ..a import A"],
 )
 def test_circles_through_a_handwritten_module(project, statement):
     project.write("transformer_lib/_checks/common.py", statement)
