@@ -8,13 +8,16 @@ whole, whatever happens meanwhile, and what a kill leaves behind is written over
 import ctypes
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
+from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 _Model = TypeVar("_Model", bound=nn.Module)
@@ -80,7 +83,7 @@ def read_json(file: str | os.PathLike[str]) -> dict[str, Any]:
 
 def write_text(file: str | os.PathLike[str], text: str) -> None:
     """Write a text as UTF-8; folders that are missing are made."""
-    _write((Path(file), lambda part: part.write(text.encode())))
+    _write((Path(file), partial(_write_encoded, text)))
 
 
 def write_json(file: str | os.PathLike[str], content: Mapping[str, Any]) -> None:
@@ -97,6 +100,21 @@ def _deep(content: Any) -> bool:
         if not level:
             return False
     return True
+
+
+def read_tokenizer(folder: str | os.PathLike[str]) -> Tokenizer:
+    """Return the tokenizer of a model's folder, of the ``tokenizers`` package."""
+    file = Path(folder) / "tokenizer.json"
+    if not file.is_file():
+        raise FileNotFoundError(f"name: no tokenizer.json in {folder}")
+    try:
+        return Tokenizer.from_str(read_text(file))
+    except ValueError:
+        raise
+    except Exception as error:  # the library raises nothing more exact, and cites the file
+        where = re.search(r"line \d+ column \d+", str(error))
+        place = f", see {where[0]}" if where else ""
+        raise ValueError(f"file: {file} is no tokenizer, or is damaged{place}") from None
 
 
 # Tensors
@@ -140,13 +158,25 @@ def write_tensors(
     _write((Path(file), _tensor_writer(tensors, metadata)))
 
 
-def write_model(folder: str | os.PathLike[str], config: str, tensors: Mapping[str, Tensor]) -> None:
-    """Write ``model.safetensors`` and ``config.json``, no old one beside a new one."""
-    folder = Path(folder)
+def write_model(
+    folder: str | os.PathLike[str],
+    config: str,
+    tensors: Mapping[str, Tensor],
+    others: Mapping[str, str] | None = None,
+) -> None:
+    """Write ``model.safetensors``, other texts by name and ``config.json``.
+
+    No old one of them is ever found beside a new one.
+    """
+    texts = {**(others or {}), "config.json": config}
     _write(
-        (folder / "model.safetensors", _tensor_writer(tensors, {"format": "pt"})),
-        (folder / "config.json", lambda part: part.write(config.encode())),
+        (Path(folder) / "model.safetensors", _tensor_writer(tensors, {"format": "pt"})),
+        *((Path(folder) / name, partial(_write_encoded, text)) for name, text in texts.items()),
     )
+
+
+def _write_encoded(text: str, part: BinaryIO) -> None:
+    part.write(text.encode())
 
 
 def _tensor_writer(

@@ -120,6 +120,10 @@ def test_no_old_configuration_lies_beside_new_weights(tmp_path, monkeypatch):
     monkeypatch.undo()
     files.write_model(tmp_path, "new", {"a": torch.ones(3)})
     assert (tmp_path / "config.json").read_text() == "new"
+    assert not (tmp_path / "tokenizer.json").exists()
+    files.write_model(tmp_path, "newest", {}, {"tokenizer.json": "가"})
+    assert (tmp_path / "tokenizer.json").read_bytes() == "가".encode()
+    (tmp_path / "tokenizer.json").unlink()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "model.safetensors"]
 
 
@@ -170,6 +174,21 @@ def test_json_that_cannot_be_read(tmp_path, text, message):
     with pytest.raises(ValueError, match=rf"^file: .*file\.json: .*({message})") as caught:
         files.read_json(tmp_path / "file.json")
     assert not isinstance(caught.value, json.JSONDecodeError)
+
+
+def test_tokenizers_that_are_missing_or_damaged(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"^name: no tokenizer\.json in "):
+        files.read_tokenizer(tmp_path)
+    for text in ("", "{}", "[1, 2]", '{"secret": 3}', 5000 * "[", '{"model": {"type": "secret"}}'):
+        (tmp_path / "tokenizer.json").write_text(text)
+        message = (
+            r"^file: .*tokenizer\.json is no tokenizer, or is damaged(, see line 1 column \d+)?$"
+        )
+        with pytest.raises(ValueError, match=message):
+            files.read_tokenizer(tmp_path)
+    (tmp_path / "tokenizer.json").write_bytes(b"\xff")
+    with pytest.raises(ValueError, match=r"^file: .*tokenizer\.json is no text in UTF-8"):
+        files.read_tokenizer(tmp_path)
 
 
 # Models
