@@ -52,6 +52,7 @@ from transformer_lib.detr import (
 from transformer_lib.embedding import Generator, InputLayer, TokenEmbedding
 from transformer_lib.feed_forward import ACTIVATIONS, FeedForward
 from transformer_lib.inner_product import cosine_similarity, inner_product, unit_vectors
+from transformer_lib.layers import Decoder, DecoderLayer, Encoder, EncoderLayer
 from transformer_lib.masking import (
     band_mask,
     causal_mask,
@@ -60,7 +61,6 @@ from transformer_lib.masking import (
     mask_from_hidden,
     mask_to_additive,
     padding_mask,
-    require_mask,
 )
 from transformer_lib.multi_head_attention import (
     KeysValues,
@@ -126,10 +126,6 @@ from transformer_lib.training import (
     training_step,
 )
 from transformer_lib.transformer import (
-    Decoder,
-    DecoderLayer,
-    Encoder,
-    EncoderLayer,
     TextEncoder,
     Transformer,
     TransformerConfig,
@@ -268,7 +264,6 @@ __all__ = [
     "read_tensors",
     "read_wav",
     "record_attention",
-    "require_mask",
     "require_state",
     "sample",
     "scaled_dot_product_attention",

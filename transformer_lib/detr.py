@@ -28,11 +28,12 @@ from transformer_lib._checks.common import (
     require_dataset,
     require_fields,
     require_floating,
+    require_mask,
     require_pixels,
 )
-from transformer_lib.masking import require_mask
+from transformer_lib.layers import Decoder, DecoderLayer, Encoder
 from transformer_lib.pretrained import find_published
-from transformer_lib.transformer import Decoder, DecoderLayer, Encoder, read_tensors, require_state
+from transformer_lib.transformer import read_tensors, require_state
 
 __all__ = [
     "DETR",
