@@ -47,11 +47,8 @@ HANDWRITTEN = {
     "datasets",
     "files",
     "hub",
+    "interchange",
 }
-# Until the chapters that define them take them from files and hub; no others may stand twice.
-MOVING = {"check_sha256", "find_published", "load_weights", "read_published", "read_tensors"}
-MOVING |= {"require_state"}
-LOOKS_UP_BY_NAME = {"transformer"}  # until it is rebuilt; no other module may
 GENERATED = "by tools/export.py; edit the notebook"
 WIDTH = 100
 
@@ -348,7 +345,7 @@ def check_names(modules: dict[str, Module], root: Path) -> Iterator[str]:
         private: dict[str, str] = {}
         for name, cell in module.names():
             seen = private if name.startswith("_") else public
-            if name in seen and name not in MOVING:
+            if name in seen:
                 yield f"{cell.place}: {name} is already defined in {seen[name]}"
             seen.setdefault(name, cell.place)
 
@@ -361,9 +358,8 @@ def check_ladder(modules: dict[str, Module], cells: list[Cell], root: Path) -> I
     defined = {module.name: dict(module.names()) for module in modules.values()}
     public = {name: cell for names in defined.values() for name, cell in names.items()}
     for cell in cells:
-        if cell.module not in LOOKS_UP_BY_NAME:
-            for call in looked_up(cell.tree):
-                yield f"{cell.place}: `{call}` imports by name, use a statement"
+        for call in looked_up(cell.tree):
+            yield f"{cell.place}: `{call}` imports by name, use a statement"
         for source, given in package_imports(cell.tree):
             module, name = leads_to(source, given, known)
             later = None

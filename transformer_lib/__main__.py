@@ -198,8 +198,9 @@ def _lines() -> Iterator[list[tuple[str, bytes]]]:
     """
     if sys.stdin is None:
         raise OSError("standard input is closed, and no text was given")
+    stream: Any = sys.stdin.buffer
     number, rest = 1, b""
-    while block := sys.stdin.buffer.read1(2**16):
+    while block := stream.read1(2**16):
         *lines, rest = (rest + block).split(b"\n")
         rest = rest[: _LONGEST + 1]
         if lines:

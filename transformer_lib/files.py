@@ -222,6 +222,13 @@ def load_weights(model: nn.Module, file: str | os.PathLike[str]) -> None:
     model.load_state_dict(state)
 
 
+def load_model(build: Callable[[], _Model], n_layers: int, file: str | os.PathLike[str]) -> _Model:
+    """Return ``build()`` with the tensors of a file, in evaluation mode, as :func:`build_from`."""
+    model = build_from(build, read_header(file), n_layers)
+    load_weights(model, file)
+    return model.eval()
+
+
 def build_from(
     build: Callable[[], _Model],
     header: Mapping[str, Tensor],

@@ -160,11 +160,11 @@ def _from_package(name: str, package: Package | None, reason: str) -> Path:
 class Reader(NamedTuple):
     """Who reads the models of one kind: the class that they become, and the function.
 
-    ``read(model_class, published, folder)`` gets the content of ``config.json`` and the folder.
+    It gets the content of ``config.json`` and the folder.
     """
 
     model_class: type[nn.Module]
-    read: Callable[[type[Any], Mapping[str, Any], Path], Any]
+    read: Callable[[Mapping[str, Any], Path], Any]
 
 
 READERS: dict[str, Reader] = {}  # by what config.json says under "model_type"
@@ -178,7 +178,7 @@ def read_published(model_class: type[_Model], published: Mapping[str, Any], fold
         published: The content of its ``config.json``.
         folder: Where it lies.
     """
-    kind = published["model_type"]
+    kind = published.get("model_type")
     reader = READERS.get(kind) if isinstance(kind, str) else None
     if reader is None or reader.model_class is not model_class:
         kinds = [name for name, known in READERS.items() if known.model_class is model_class]
@@ -186,4 +186,4 @@ def read_published(model_class: type[_Model], published: Mapping[str, Any], fold
             f"name: expected a model of the kind {' or '.join(kinds) or 'none'} for "
             f"{model_class.__name__}, got {str(kind)[:40]} in {folder}"
         )
-    return reader.read(model_class, published, folder)
+    return reader.read(published, folder)

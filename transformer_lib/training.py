@@ -26,7 +26,8 @@ from torch.nn import functional as F
 from tqdm import tqdm
 
 from transformer_lib._checks.common import require_fields
-from transformer_lib.transformer import Transformer, require_state
+from transformer_lib.files import require_state
+from transformer_lib.transformer import Transformer
 
 __all__ = [
     "Batch",

@@ -243,3 +243,20 @@ def translate(texts: Any, tokenizer: Any) -> None:
     sentences(texts)
     if tokenizer is None:
         raise ValueError("tokenizer: translate needs one, and the folder had no source.spm")
+
+
+# Files beside the weights
+
+
+def axes(tensors: Mapping[str, Tensor], expected: Mapping[str, int]) -> None:
+    for name, number in expected.items():
+        if tensors[name].dim() != number:
+            raise ValueError(
+                f"state: {name}: expected {number} axes, got shape {tuple(tensors[name].shape)}"
+            )
+
+
+def lists(**values: Any) -> None:
+    for name, value in values.items():
+        if not isinstance(value, list):
+            raise ValueError(f"{name}: expected a list of tokens, got {type(value).__name__}")
