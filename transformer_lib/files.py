@@ -251,7 +251,7 @@ def build_from(
     try:
         with torch.device("meta"):
             model = build()
-    except (RuntimeError, OverflowError) as error:
+    except (RuntimeError, OverflowError, TypeError) as error:  # PyTorch has several
         reason = str(error).partition("\n")[0]
         raise ValueError(f"config: no model has these sizes: {reason}") from None
     require_state(model, convert(header))

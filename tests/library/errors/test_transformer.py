@@ -10,6 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
+from transformer_lib.files import load_weights, require_state
 from transformer_lib.multi_head_attention import KeysValues
 from transformer_lib.transformer import (
     Decoder,
@@ -19,8 +20,6 @@ from transformer_lib.transformer import (
     TextEncoder,
     Transformer,
     TransformerConfig,
-    load_weights,
-    require_state,
 )
 
 CONFIG = TransformerConfig(
