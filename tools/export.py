@@ -43,6 +43,7 @@ HANDWRITTEN = {
     "__init__",
     "__main__",
     "_checks",
+    "checkpoints",
     "course",
     "datasets",
     "files",

@@ -361,7 +361,7 @@ def test_a_batch_of_nothing(kind):
 PAPER: dict = {}
 PRE_NORM = {"norm_first": True, "output_bias": True, "activation": "gelu"}
 LEARNT = {"tied": "output", "positions": "learned", "embedding_norm": True, "d_ff": 12}
-UNTIED = {"tied": "none", "norm_first": True, "positions": "none", "activation": "swish"}
+UNTIED = {"tied": "none", "norm_first": True, "positions": "none", "activation": "silu"}
 NO_DECODER = {"final_norm": True, "output_bias": True, "n_decoder_layers": 0}
 
 
