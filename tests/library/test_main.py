@@ -33,7 +33,7 @@ def model(tmp_path_factory) -> str:
     config = TransformerConfig(size, size, 32, 2, 1, 1, 64, dropout=0.0, max_length=60)
     translator = Translator(Transformer(config), tokenizer)
     batches = Batches(encode_pairs(tokenizer, PAIRS), tokens_per_batch=200)
-    settings = TrainingConfig(updates=100, schedule="linear", warmup=10, rate=5e-3)
+    settings = TrainingConfig(steps=100, schedule="linear", warmup=10, learning_rate=5e-3)
     Trainer(translator.model, batches, settings).train(progress=False)
     assert translator.translate_all([pair[0] for pair in PAIRS]) == [pair[1] for pair in PAIRS]
     translator.save_pretrained(folder)

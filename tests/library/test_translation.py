@@ -85,7 +85,7 @@ def taught() -> Translator:
     torch.manual_seed(0)
     translator = Translator(Transformer(config(d_model=32, d_ff=64, norm_first=True)), TOKENIZER)
     batches = Batches(encode_pairs(TOKENIZER, PAIRS), tokens_per_batch=200)
-    settings = TrainingConfig(updates=150, schedule="linear", warmup=20, rate=5e-3)
+    settings = TrainingConfig(steps=150, schedule="linear", warmup=20, learning_rate=5e-3)
     Trainer(translator.model, batches, settings).train(progress=False)
     return translator
 

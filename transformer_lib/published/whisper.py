@@ -16,13 +16,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from transformer_lib._checks import published as check
+from transformer_lib.decoding import LayerCache
 from transformer_lib.embedding import Generator, InputLayer, TokenEmbedding
 from transformer_lib.feed_forward import ACTIVATIONS
 from transformer_lib.files import read_json
 from transformer_lib.hub import find_published, read_published
 from transformer_lib.interchange.ctranslate2 import read_ctranslate2, whisper_from_ctranslate2
 from transformer_lib.layers import Cache, Decoder, Encoder
-from transformer_lib.multi_head_attention import KeysValues
 from transformer_lib.positional_encoding import LearnedPositions
 from transformer_lib.published.renaming import (
     ACTIVATION_NAMES,
@@ -225,27 +225,6 @@ def whisper_of_ctranslate2(folder: Path) -> SpeechTransformer:
     return build_published(SpeechTransformer, config, WHISPER, header, lambda: state)
 
 
-class _Cache:
-    """Keys and values of one layer, of all tokens so far and of the memory."""
-
-    def __init__(self) -> None:
-        self.memory: KeysValues | None = None
-        self._kept: KeysValues | None = None
-
-    def __call__(self, new: KeysValues) -> KeysValues:
-        if self._kept is not None:
-            pairs = zip(self._kept, new, strict=True)
-            new = KeysValues(*(torch.cat(pair, dim=2) for pair in pairs))
-        self._kept = new
-        return new
-
-    def select(self, rows: Tensor) -> None:
-        self.memory, self._kept = (
-            kept and KeysValues(*(part.index_select(0, rows) for part in kept))
-            for kept in (self.memory, self._kept)
-        )
-
-
 class SpeechDecoder:
     """A speech model on its way through its text, which the searches of chapter 13 take.
 
@@ -261,7 +240,7 @@ class SpeechDecoder:
         check.evaluation(model)
         self.model = model
         self._memory = model.encode(spectrogram)
-        self._caches = [_Cache() for _ in model.decoder.layers]
+        self._caches = [LayerCache() for _ in model.decoder.layers]
         self._length = 0
 
     @property
