@@ -2,10 +2,10 @@
 
 ``tables`` reads 1,800 words from the lists beside it, ``forms`` conjugates Korean, ``phrasing``
 English; ``numerals`` counts in both. ``cast`` draws who does something, ``deeds`` what. The
-constructions are in ``statements``, ``wanted``, ``asking``, ``describing``, ``being``, ``counting``,
-``relatives`` and ``linking``; ``drawing`` mixes them, and the sentences of
-``transformer_lib.datasets.korean_english``, in their shares; ``corpus`` decides what is kept from
-training.
+constructions are in ``statements``, ``wanted``, ``asking``, ``describing``, ``being``,
+``happening``, ``counting``, ``dating``, ``relatives`` and ``linking``; ``drawing`` mixes them, and
+the sentences of ``transformer_lib.datasets.korean_english``, in their shares; ``corpus`` decides
+what is kept from training.
 """
 
 from transformer_lib.datasets.everyday_korean.corpus import (

@@ -17,14 +17,19 @@ from transformer_lib.datasets.korean_english.morphology import particle
 __all__ = ["asked_about", "open_question", "where_is"]
 
 _TRANSITIVE = [
-    verb for verb in WILLED
-    if len(verb.objects) > 3 and "person" not in verb.flags and verb.particle == "를"
-    and verb.article in ("a", "the", "gen") and not verb.flags & {"state2"}
-]  # fmt: skip
+    verb
+    for verb in WILLED
+    if len(verb.objects) > 3
+    and "person" not in verb.flags
+    and verb.particle == "를"
+    and verb.article in ("a", "the", "gen")
+    and not verb.flags & {"state2"}
+]
 _MEETING = [
-    verb for verb in WILLED
+    verb
+    for verb in WILLED
     if "person" in verb.flags and verb.particle in ("를", "에게", "와") and verb.objects
-]  # fmt: skip
+]
 _PLACED = [verb for verb in WILLED if len(verb.places) > 2 and "static2" not in verb.flags]
 _KINDS = {"what": 5.0, "whom": 2.5, "where": 4.0, "when": 3.0, "why": 3.0, "how": 1.2, "who": 3.0}
 _TENSES = {"past": 5.0, "future": 3.0, "progressive": 2.0, "present": 2.0, "want": 1.5}
@@ -37,9 +42,15 @@ def _actor(dice: Dice, level: str) -> Actor:
 
 
 def _tensed(
-    dice: Dice, deed: Deed, actor: Actor, level: str, phrase: VerbPhrase, asked: str,
-    tense: str, subjectless: bool = False,
-) -> tuple[str, str]:  # fmt: skip
+    dice: Dice,
+    deed: Deed,
+    actor: Actor,
+    level: str,
+    phrase: VerbPhrase,
+    asked: str,
+    tense: str,
+    subjectless: bool = False,
+) -> tuple[str, str]:
     """The Korean predicate and the English clause in one of the tenses."""
     chain = deed.chain()
     if tense == "progressive":
@@ -57,8 +68,13 @@ def _tensed(
     korean = ending(chain, tense if tense in ("past", "future") else "present", level, True)
     english_tense = {"want": "present"}.get(tense, tense)
     text = finite(
-        actor.person, phrase, english_tense, question=True, asked=asked, subjectless=subjectless,
-    )  # fmt: skip
+        actor.person,
+        phrase,
+        english_tense,
+        question=True,
+        asked=asked,
+        subjectless=subjectless,
+    )
     return korean, text
 
 
@@ -127,15 +143,14 @@ def open_question(dice: Dice) -> Sentence:
     korean, text = _tensed(dice, deed, actor, level, phrase, asked, tense)
     rest = deed.complements(dice, level, gap)
     word = _question_word(dice, deed, kind, level)
-    if kind == "where" and deed.object:
-        rest = [word, *rest]
-    elif kind in ("why", "when", "how"):
+    if (kind == "where" and deed.object) or kind in ("why", "when", "how"):
         rest = [word, *rest]
     else:
         rest = [*rest, word]
     if gap == "object" and deed.object:
         deed.notes.words.pop(deed.object.word, None)
-        deed.notes.senses.pop(deed.object.sense, None)  # type: ignore[call-overload]
+        for sense in [sense for sense in deed.notes.senses if sense == deed.object.sense]:
+            del deed.notes.senses[sense]
         deed.notes.pairs.pop((verb.word, deed.object.word), None)
     deed.notes.word(actor.word)
     subject = actor.with_particle(dice, level, True)
@@ -197,11 +212,39 @@ def _who(dice: Dice, level: str) -> Sentence:
     return finish(" ".join(parts), text, deed.notes, "open question", "?")
 
 
-_FOUND = [noun for kind in ("thing", "document", "gadget", "stationery", "book", "clothes",
-                            "headwear", "glasses", "kitchen", "room", "accessory")
-          for noun in tables.KINDS[kind] if noun.number not in ("mass", "fixed")]  # fmt: skip
-_GROUPS = ("shop", "errand", "show", "station", "park", "eat", "bookshop", "pharmacy", "bakery",
-           "flowershop", "gym", "school", "work")  # fmt: skip
+_FOUND = [
+    noun
+    for kind in (
+        "thing",
+        "document",
+        "gadget",
+        "stationery",
+        "book",
+        "clothes",
+        "headwear",
+        "glasses",
+        "kitchen",
+        "room",
+        "accessory",
+    )
+    for noun in tables.KINDS[kind]
+    if noun.number not in ("mass", "fixed")
+]
+_GROUPS = (
+    "shop",
+    "errand",
+    "show",
+    "station",
+    "park",
+    "eat",
+    "bookshop",
+    "pharmacy",
+    "bakery",
+    "flowershop",
+    "gym",
+    "school",
+    "work",
+)
 _SITES = [place for place in tables.PLACES if place.group in _GROUPS and "{own}" not in place.at]
 
 
@@ -256,8 +299,10 @@ def where_is(dice: Dice) -> Sentence:
 
 
 _ASKED = {
-    "어때": "how is", "뭐": "what is", "누구": "who is",
-}  # fmt: skip
+    "어때": "how is",
+    "뭐": "what is",
+    "누구": "who is",
+}
 
 
 def asked_about(dice: Dice) -> Sentence:
@@ -266,17 +311,28 @@ def asked_about(dice: Dice) -> Sentence:
     notes = Notes()
     kind = dice.weighted({"what": 2.0, "how": 4.0, "kind": 3.0, "which": 1.5, "favourite": 1.0})
     if kind == "what":
-        korean, name = dice.one((("이건", "this"), ("그건", "that"), ("저건", "that"), ("이게", "this"),
-                                 ("이름이", "your name"), ("취미가", "your hobby"),
-                                 ("직업이", "your job")))  # fmt: skip
-        honours = name.startswith("your") and level in ("해요", "합니다") and False
-        predicate = be(
-            "무엇" if level in ("합니다", "한다") else "뭐", "present", level, True, honours
+        korean, name = dice.one(
+            (
+                ("이건", "this"),
+                ("그건", "that"),
+                ("저건", "that"),
+                ("이게", "this"),
+                ("이름이", "your name"),
+                ("취미가", "your hobby"),
+                ("직업이", "your job"),
+            )
         )
+        predicate = be("무엇" if level in ("합니다", "한다") else "뭐", "present", level, True)
         return finish(f"{korean} {predicate}", f"what is {name}", notes, "open question", "?")
     if kind == "how":
-        noun = dice.one([n for k in ("film", "book", "event", "dish", "show")
-                         for n in tables.KINDS[k] if n.number in ("count", "the", "mass", "name")])  # fmt: skip
+        noun = dice.one(
+            [
+                n
+                for k in ("film", "book", "event", "dish", "show")
+                for n in tables.KINDS[k]
+                if n.number in ("count", "the", "mass", "name")
+            ]
+        )
         notes.noun(noun, "어떻다")
         past = noun.kind in ("film", "event", "book") and dice.chance(0.6)
         if noun.english.startswith("a ") or noun.number == "name":
@@ -284,8 +340,9 @@ def asked_about(dice: Dice) -> Sentence:
         person = Person(f"the {noun.english}", "they" if noun.number == "plural" else "it")
         subject = particle(noun.korean, "은/는") if dice.chance(0.8) else noun.korean
         korean = ending(Chain("어떻", False), "past" if past else "present", level, True)
-        text = finite(person, VerbPhrase("be"), "past" if past else "present", question=True,
-                      asked="how")  # fmt: skip
+        text = finite(
+            person, VerbPhrase("be"), "past" if past else "present", question=True, asked="how"
+        )
         return finish(f"{subject} {korean}", text, notes, "open question", "?")
     what, name, verb, english = dice.one(_WHAT_KIND)
     honours = level in ("해요", "합니다") and dice.chance(0.5)
@@ -296,8 +353,13 @@ def asked_about(dice: Dice) -> Sentence:
     if kind == "kind":
         tense = "present" if verb in ("좋아하", "싫어하") else dice.one(("past", "future"))
         korean = ending(chain, tense, level, True)
-        text = finite(Person("you", "you"), VerbPhrase.parse(english), tense, question=True,
-                      asked=f"what {name}" if what in _PLAIN else f"what kind of {name}")  # fmt: skip
+        text = finite(
+            Person("you", "you"),
+            VerbPhrase.parse(english),
+            tense,
+            question=True,
+            asked=f"what {name}" if what in _PLAIN else f"what kind of {name}",
+        )
         return finish(f"무슨 {particle(what, '을/를')} {korean}", text, notes, "open question", "?")
     if kind == "favourite":
         chain = honorific(Chain("좋아하")) if honours else Chain("좋아하")
@@ -308,18 +370,33 @@ def asked_about(dice: Dice) -> Sentence:
         )
     tense = "present" if verb in ("좋아하", "싫어하") else dice.one(("past", "future"))
     korean = ending(chain, tense, level, True)
-    text = finite(Person("you", "you"), VerbPhrase.parse(english), tense, question=True,
-                  asked=f"which {name}")  # fmt: skip
+    text = finite(
+        Person("you", "you"), VerbPhrase.parse(english), tense, question=True, asked=f"which {name}"
+    )
     return finish(f"어느 {particle(what, '을/를')} {korean}", text, notes, "open question", "?")
 
 
 _PLAIN = ("색", "언어", "과목", "계절", "신문")
 _WHAT_KIND = [
-    ("음식", "food", "좋아하", "like"), ("음악", "music", "좋아하", "like"), ("운동", "exercise", "좋아하", "like"),
-    ("영화", "movie", "보", "watch"), ("책", "book", "읽", "read"), ("과일", "fruit", "사", "buy"),
-    ("꽃", "flower", "좋아하", "like"), ("음료수", "drink", "마시", "drink"), ("동물", "animal", "좋아하", "like"),
-    ("노래", "song", "부르", "sing"), ("선물", "present", "사", "buy"), ("색", "color", "좋아하", "like"),
-    ("과목", "subject", "싫어하", "hate"), ("계절", "season", "좋아하", "like"), ("요리", "dish", "만들", "make"),
-    ("차", "tea", "마시", "drink"), ("가방", "bag", "사", "buy"), ("신문", "newspaper", "읽", "read"),
-    ("드라마", "drama", "보", "watch"), ("언어", "language", "배우", "learn"), ("옷", "clothes", "입", "wear"),
-]  # fmt: skip
+    ("음식", "food", "좋아하", "like"),
+    ("음악", "music", "좋아하", "like"),
+    ("운동", "exercise", "좋아하", "like"),
+    ("영화", "movie", "보", "watch"),
+    ("책", "book", "읽", "read"),
+    ("과일", "fruit", "사", "buy"),
+    ("꽃", "flower", "좋아하", "like"),
+    ("음료수", "drink", "마시", "drink"),
+    ("동물", "animal", "좋아하", "like"),
+    ("노래", "song", "부르", "sing"),
+    ("선물", "present", "사", "buy"),
+    ("색", "color", "좋아하", "like"),
+    ("과목", "subject", "싫어하", "hate"),
+    ("계절", "season", "좋아하", "like"),
+    ("요리", "dish", "만들", "make"),
+    ("차", "tea", "마시", "drink"),
+    ("가방", "bag", "사", "buy"),
+    ("신문", "newspaper", "읽", "read"),
+    ("드라마", "drama", "보", "watch"),
+    ("언어", "language", "배우", "learn"),
+    ("옷", "clothes", "입", "wear"),
+]

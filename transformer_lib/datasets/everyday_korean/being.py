@@ -17,22 +17,61 @@ __all__ = ["identity", "is_somewhere", "there_is", "this_is"]
 
 _NATIONS = dict(
     pair.split("/")
-    for pair in (
-        "일본/Japanese 중국/Chinese 한국/Korean 이탈리아/Italian 프랑스/French 태국/Thai 베트남/Vietnamese "
-        "멕시코/Mexican 독일/German 영국/British 스페인/Spanish 그리스/Greek 러시아/Russian 미국/American "
-        "캐나다/Canadian 호주/Australian 브라질/Brazilian 인도:India/Indian 이집트/Egyptian 스위스/Swiss "
-        "몽골/Mongolian 싱가포르/Singaporean 스웨덴/Swedish 대만/Taiwanese"
-    ).split()
+    for pair in [
+        "일본/Japanese",
+        "중국/Chinese",
+        "한국/Korean",
+        "이탈리아/Italian",
+        "프랑스/French",
+        "태국/Thai",
+        "베트남/Vietnamese",
+        "멕시코/Mexican",
+        "독일/German",
+        "영국/British",
+        "스페인/Spanish",
+        "그리스/Greek",
+        "러시아/Russian",
+        "미국/American",
+        "캐나다/Canadian",
+        "호주/Australian",
+        "브라질/Brazilian",
+        "인도:India/Indian",
+        "이집트/Egyptian",
+        "스위스/Swiss",
+        "몽골/Mongolian",
+        "싱가포르/Singaporean",
+        "스웨덴/Swedish",
+        "대만/Taiwanese",
+    ]
 )
 _NOT = {"해요": "아니에요", "합니다": "아닙니다", "해": "아니야", "한다": "아니다"}
 _NOT_ASKED = {"해요": "아니에요", "합니다": "아닙니까", "해": "아니야", "한다": "아니니"}
 _WAS_NOT = {"해요": "아니었어요", "합니다": "아니었습니다", "해": "아니었어", "한다": "아니었다"}
-_JOBS = (*tables.KINDS["job"], *(noun for noun in tables.KINDS["person"] if noun.korean in (
-    "학생", "대학생", "고등학생", "중학생", "초등학생", "외국인", "관광객", "유학생", "회원", "주인")))  # fmt: skip
+_JOBS = (
+    *tables.KINDS["job"],
+    *(
+        noun
+        for noun in tables.KINDS["person"]
+        if noun.korean
+        in (
+            "학생",
+            "대학생",
+            "고등학생",
+            "중학생",
+            "초등학생",
+            "외국인",
+            "관광객",
+            "유학생",
+            "회원",
+            "주인",
+        )
+    ),
+)
 
 
-def _predicate(dice: Dice, noun: str, level: str, tense: str, asks: bool, denied: bool,
-               honours: bool = False) -> str:  # fmt: skip
+def _predicate(
+    dice: Dice, noun: str, level: str, tense: str, asks: bool, denied: bool, honours: bool = False
+) -> str:
     if denied:
         negative = _WAS_NOT[level] if tense == "past" else (_NOT_ASKED if asks else _NOT)[level]
         return f"{particle(noun, '이/가')} {negative}"
@@ -70,19 +109,69 @@ def identity(dice: Dice) -> Sentence:
     return finish(f"{subject} {korean}", text, notes, construction, "?" if asks else ".")
 
 
-_THESE = [("이건", "this"), ("그건", "that"), ("저건", "that"), ("이것은", "this"), ("저것은", "that"),
-          ("그것은", "that")]  # fmt: skip
+_THESE = [
+    ("이건", "this"),
+    ("그건", "that"),
+    ("저건", "that"),
+    ("이것은", "this"),
+    ("저것은", "that"),
+    ("그것은", "that"),
+]
 _POINTED = [
-    noun for noun in tables.NOUNS
-    if noun.kind in ("thing", "book", "clothes", "gadget", "furniture", "accessory", "fruit",
-                     "apple", "vegetable", "dish", "snack", "drink", "stationery", "kitchen",
-                     "headwear", "glasses", "footwear", "flower", "tree", "car", "picture", "bike",
-                     "ticket", "medicine", "chestnut", "meat", "seafood", "ingredient", "animals",
-                     "pet", "bird", "insect", "instrument", "building")
+    noun
+    for noun in tables.NOUNS
+    if noun.kind
+    in (
+        "thing",
+        "book",
+        "clothes",
+        "gadget",
+        "furniture",
+        "accessory",
+        "fruit",
+        "apple",
+        "vegetable",
+        "dish",
+        "snack",
+        "drink",
+        "stationery",
+        "kitchen",
+        "headwear",
+        "glasses",
+        "footwear",
+        "flower",
+        "tree",
+        "car",
+        "picture",
+        "bike",
+        "ticket",
+        "medicine",
+        "chestnut",
+        "meat",
+        "seafood",
+        "ingredient",
+        "animals",
+        "pet",
+        "bird",
+        "insect",
+        "instrument",
+        "building",
+    )
     and noun.number != "fixed"
-]  # fmt: skip
-_OWNED = ("thing", "book", "clothes", "gadget", "accessory", "headwear", "glasses", "footwear",
-          "car", "bike", "stationery")  # fmt: skip
+]
+_OWNED = (
+    "thing",
+    "book",
+    "clothes",
+    "gadget",
+    "accessory",
+    "headwear",
+    "glasses",
+    "footwear",
+    "car",
+    "bike",
+    "stationery",
+)
 
 
 def this_is(dice: Dice) -> Sentence:
@@ -129,8 +218,14 @@ def this_is(dice: Dice) -> Sentence:
 
 def _person_is(dice: Dice, level: str, asks: bool) -> Sentence:
     notes = Notes()
-    which, english = dice.one((("이 사람은", "this"), ("저 사람은", "that"), ("이분은", "this"),
-                               ("그 사람은", "that person")))  # fmt: skip
+    which, english = dice.one(
+        (
+            ("이 사람은", "this"),
+            ("저 사람은", "that"),
+            ("이분은", "this"),
+            ("그 사람은", "that person"),
+        )
+    )
     honours = which == "이분은"
     noun = dice.one([*tables.KINDS["relation"], *tables.KINDS["kin"], *PERSONS])
     if noun.number == "my":
@@ -150,8 +245,16 @@ def _person_is(dice: Dice, level: str, asks: bool) -> Sentence:
     return finish(f"{which} {predicate}", text, notes, "identity", "?" if asks else ".")
 
 
-_POSITIONS = {"위": "on", "아래": "under", "밑": "under", "옆": "next to", "앞": "in front of",
-              "뒤": "behind", "안": "in", "속": "in"}  # fmt: skip
+_POSITIONS = {
+    "위": "on",
+    "아래": "under",
+    "밑": "under",
+    "옆": "next to",
+    "앞": "in front of",
+    "뒤": "behind",
+    "안": "in",
+    "속": "in",
+}
 _SURFACES = ("책상", "식탁", "의자", "침대", "소파", "탁자", "책장", "냉장고", "텔레비전", "피아노")
 _INSIDES = (
     "가방",
@@ -166,15 +269,65 @@ _INSIDES = (
     "필통",
     "쇼핑백",
 )
-_SMALL = [n for kind in ("thing", "book", "stationery", "kitchen", "fruit", "apple", "glasses",
-                         "headwear", "ticket", "news", "text", "accessory", "clothes", "pet",
-                         "snack", "document")
-          for n in tables.KINDS[kind] if n.number in ("count", "plural", "own")]  # fmt: skip
-_TINY = [n for n in _SMALL if n.kind in ("stationery", "ticket", "fruit", "apple", "accessory",
-                                        "glasses", "snack", "book", "document")]  # fmt: skip
-_BUILDINGS = [place for place in tables.PLACES if place.group in (
-    "shop", "errand", "show", "station", "park", "bookshop", "pharmacy", "bakery", "eat", "gym",
-    "flowershop") and "{own}" not in place.at and place.noun.korean not in ("한강", "서울역", "부산역")]  # fmt: skip
+_SMALL = [
+    n
+    for kind in (
+        "thing",
+        "book",
+        "stationery",
+        "kitchen",
+        "fruit",
+        "apple",
+        "glasses",
+        "headwear",
+        "ticket",
+        "news",
+        "text",
+        "accessory",
+        "clothes",
+        "pet",
+        "snack",
+        "document",
+    )
+    for n in tables.KINDS[kind]
+    if n.number in ("count", "plural", "own")
+]
+_TINY = [
+    n
+    for n in _SMALL
+    if n.kind
+    in (
+        "stationery",
+        "ticket",
+        "fruit",
+        "apple",
+        "accessory",
+        "glasses",
+        "snack",
+        "book",
+        "document",
+    )
+]
+_BUILDINGS = [
+    place
+    for place in tables.PLACES
+    if place.group
+    in (
+        "shop",
+        "errand",
+        "show",
+        "station",
+        "park",
+        "bookshop",
+        "pharmacy",
+        "bakery",
+        "eat",
+        "gym",
+        "flowershop",
+    )
+    and "{own}" not in place.at
+    and place.noun.korean not in ("한강", "서울역", "부산역")
+]
 
 
 def _position(dice: Dice, small: tables.Noun) -> tuple[str, str, str]:
@@ -210,8 +363,14 @@ def there_is(dice: Dice) -> Sentence:
         spot = dice.weighted({"이 근처에": 4.0, "여기에": 2.0, "near": 4.0})
         where = {"이 근처에": "near here", "여기에": "here"}.get(spot, "")
         if spot == "near":
-            side, preposition = dice.one((("옆에", "next to"), ("앞에", "in front of"),
-                                          ("뒤에", "behind"), ("근처에", "near")))  # fmt: skip
+            side, preposition = dice.one(
+                (
+                    ("옆에", "next to"),
+                    ("앞에", "in front of"),
+                    ("뒤에", "behind"),
+                    ("근처에", "near"),
+                )
+            )
             notes.word(other.noun.word)
             base = other.at.split(" ", 1)[1]
             base = f"the {base[2:]}" if base.startswith("a ") else base
@@ -240,15 +399,35 @@ def there_is(dice: Dice) -> Sentence:
         thing = noun_english(small, "a")
         if denied and many:
             thing = "any " + thing
-        text = finite(person, VerbPhrase("be", f"{thing} {where}"), tense, negative=denied,
-                      question=asks)  # fmt: skip
+        text = finite(
+            person, VerbPhrase("be", f"{thing} {where}"), tense, negative=denied, question=asks
+        )
     korean = f"{spot}에 {particle(small.korean, '이/가')} {ending(chain, tense, level, asks)}"
     return finish(korean, text, notes, "existence", "?" if asks else ".")
 
 
-_STAYING = [place for place in tables.PLACES if place.group in (
-    "home", "school", "work", "eat", "shop", "errand", "park", "gym", "show", "station", "stay",
-    "vehicle", "city", "country", "faith")]  # fmt: skip
+_STAYING = [
+    place
+    for place in tables.PLACES
+    if place.group
+    in (
+        "home",
+        "school",
+        "work",
+        "eat",
+        "shop",
+        "errand",
+        "park",
+        "gym",
+        "show",
+        "station",
+        "stay",
+        "vehicle",
+        "city",
+        "country",
+        "faith",
+    )
+]
 
 
 def is_somewhere(dice: Dice) -> Sentence:

@@ -7,7 +7,7 @@ from transformer_lib.datasets.everyday_korean.tables import KINDS, NAMES, Noun
 from transformer_lib.datasets.korean_english.dice import Dice
 from transformer_lib.datasets.korean_english.morphology import has_final, particle
 
-__all__ = ["Actor", "I", "IT", "POLITE", "WE", "YOU", "draw_actor", "kin_korean", "named"]
+__all__ = ["IT", "POLITE", "WE", "YOU", "Actor", "I", "draw_actor", "kin_korean", "named"]
 
 POLITE = ("해요", "합니다")
 
@@ -100,8 +100,9 @@ def _kin(dice: Dice, level: str, asks: bool) -> Actor:
     owner = "your" if asks else "my"
     agree = "they" if noun.korean == "부모님" else noun.owner
     honours = noun.honours and dice.chance(0.9 if level in POLITE else 0.5)
-    return Actor(korean, Person(f"{owner} {noun.english}", _agree(agree, noun)), "kin", honours,
-                 noun.word)  # fmt: skip
+    return Actor(
+        korean, Person(f"{owner} {noun.english}", _agree(agree, noun)), "kin", honours, noun.word
+    )
 
 
 def _agree(owner: str, noun: Noun) -> str:
@@ -130,11 +131,47 @@ def _elder(dice: Dice, level: str) -> Actor:
 
 
 _DRAWS: dict[str, dict[str, float]] = {
-    "해요": {"drop": 30, "i": 18, "we": 5, "name": 16, "kin": 12, "elder": 4, "person": 8, "third": 3},
-    "합니다": {"drop": 18, "i": 22, "we": 5, "name": 12, "kin": 12, "elder": 6, "person": 12, "third": 5},
-    "해": {"drop": 34, "i": 16, "we": 4, "name": 18, "kin": 12, "elder": 2, "person": 5, "third": 4},
-    "한다": {"drop": 4, "i": 20, "we": 6, "name": 22, "kin": 12, "elder": 3, "person": 12, "third": 18},
-}  # fmt: skip
+    "해요": {
+        "drop": 30,
+        "i": 18,
+        "we": 5,
+        "name": 16,
+        "kin": 12,
+        "elder": 4,
+        "person": 8,
+        "third": 3,
+    },
+    "합니다": {
+        "drop": 18,
+        "i": 22,
+        "we": 5,
+        "name": 12,
+        "kin": 12,
+        "elder": 6,
+        "person": 12,
+        "third": 5,
+    },
+    "해": {
+        "drop": 34,
+        "i": 16,
+        "we": 4,
+        "name": 18,
+        "kin": 12,
+        "elder": 2,
+        "person": 5,
+        "third": 4,
+    },
+    "한다": {
+        "drop": 4,
+        "i": 20,
+        "we": 6,
+        "name": 22,
+        "kin": 12,
+        "elder": 3,
+        "person": 12,
+        "third": 18,
+    },
+}
 
 
 def draw_actor(dice: Dice, level: str, asks: bool = False) -> Actor:

@@ -1,8 +1,8 @@
 """Training text, and four kinds of unseen text.
 
-Withheld from training are pairs of ordinary content words (buy and lemon, each often seen without the
-other), pairs of a homonym and another word that does not decide its sense, and the small grammar's
-pairs of a homonym and a word that does (배 and 시다, sour).
+Withheld from training are pairs of ordinary content words (buy and lemon, each often seen without
+the other), pairs of a homonym and another word that does not decide its sense, and the small
+grammar's pairs of a homonym and a word that does (배 and 시다, sour).
 """
 
 from collections import Counter

@@ -67,14 +67,53 @@ for _adjective in tables.ADJECTIVES:
         DESCRIBED_BY.setdefault(_noun.word, []).append((_adjective, _english))
 _PREDICATIVE = {"worn out", "close", "far", "the same", "enough", "necessary", "okay", "too"}
 _SEEN = {  # adjectives that one can say of a thing one buys or brings
-    "big", "small", "long", "short", "thick", "thin", "new", "old", "expensive", "cheap", "sweet",
-    "fresh", "hot", "cold", "warm", "pretty", "cute", "cool", "comfortable", "sturdy", "soft",
-    "white", "black", "red", "blue", "yellow", "round", "heavy", "light", "delicious", "spicy",
-    "interesting", "difficult", "easy", "special", "clean", "beautiful", "salty", "sour",
-}  # fmt: skip
+    "big",
+    "small",
+    "long",
+    "short",
+    "thick",
+    "thin",
+    "new",
+    "old",
+    "expensive",
+    "cheap",
+    "sweet",
+    "fresh",
+    "hot",
+    "cold",
+    "warm",
+    "pretty",
+    "cute",
+    "cool",
+    "comfortable",
+    "sturdy",
+    "soft",
+    "white",
+    "black",
+    "red",
+    "blue",
+    "yellow",
+    "round",
+    "heavy",
+    "light",
+    "delicious",
+    "spicy",
+    "interesting",
+    "difficult",
+    "easy",
+    "special",
+    "clean",
+    "beautiful",
+    "salty",
+    "sour",
+}
 GIVING = {
-    "주": "드리", "보여 주": "보여 드리", "빌려주": "빌려드리", "돌려주": "돌려드리", "물어보": "여쭤보",
-}  # to somebody one honours  # fmt: skip
+    "주": "드리",
+    "보여 주": "보여 드리",
+    "빌려주": "빌려드리",
+    "돌려주": "돌려드리",
+    "물어보": "여쭤보",
+}  # to somebody one honours
 COMPANIONS = (*tables.KINDS["kin"], *tables.NAMES, *tables.KINDS["relation"])
 
 
@@ -203,7 +242,7 @@ def person_korean(dice: Dice, noun: Noun, level: str) -> str:
 
 
 def person_english(noun: Noun, korean: str = "") -> str:
-    """Somebody as an object or a companion, in English; 제, 내 and 우리 are always the speaker's."""
+    """Somebody as an object or a companion, in English; 제 and 우리 are always the speaker's."""
     if korean.startswith(("제 ", "내 ", "우리 ")):
         return "my " + noun.english
     if noun.number in ("my", "own"):

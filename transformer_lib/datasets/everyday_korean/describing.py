@@ -1,15 +1,14 @@
-"""How things and people are: adjectives, states, comparisons, changes, and where it hurts."""
+"""How things and people are: adjectives, states, changes, and where it hurts."""
 
+import re
 from dataclasses import replace
 
 from transformer_lib.datasets.everyday_korean import tables
 from transformer_lib.datasets.everyday_korean.cast import (
     IT,
     Actor,
-    I,
     draw_actor,
     kin_korean,
-    named,
 )
 from transformer_lib.datasets.everyday_korean.deeds import noun_english
 from transformer_lib.datasets.everyday_korean.forms import (
@@ -23,9 +22,7 @@ from transformer_lib.datasets.everyday_korean.forms import (
 from transformer_lib.datasets.everyday_korean.phrasing import (
     Person,
     VerbPhrase,
-    comparative,
     finite,
-    superlative,
     tag,
 )
 from transformer_lib.datasets.everyday_korean.sentence import Notes, Sentence, finish
@@ -34,23 +31,53 @@ from transformer_lib.datasets.everyday_korean.tables import Adjective, Adverb, N
 from transformer_lib.datasets.korean_english.dice import Dice
 from transformer_lib.datasets.korean_english.morphology import particle
 
-__all__ = ["comparison", "description", "feeling", "pain", "state", "thing_actor"]
+__all__ = [
+    "ABSOLUTE",
+    "OF_PEOPLE",
+    "describe",
+    "description",
+    "feeling",
+    "pain",
+    "state",
+    "thing_actor",
+]
 
 _OF_THINGS = [adjective for adjective in tables.ADJECTIVES if adjective.nouns]
-_OF_PEOPLE = [adjective for adjective in tables.ADJECTIVES if adjective.of_people]
+OF_PEOPLE = [adjective for adjective in tables.ADJECTIVES if adjective.of_people]
 _BY_NOUN: dict[Noun, list[tuple[Adjective, str]]] = {}
 for _adjective in _OF_THINGS:
     for _noun, _english in _adjective.nouns:
         _BY_NOUN.setdefault(_noun, []).append((_adjective, _english))
 _DESCRIBED = list(_BY_NOUN)
 # Said of a thing as it is; no comparison, no "very".
-_ABSOLUTE = {"the same", "perfect", "enough", "wet", "spoiled", "necessary", "worn out", "okay"}
+ABSOLUTE = {"the same", "perfect", "enough", "wet", "spoiled", "necessary", "worn out", "okay"}
 _DEGREES = tables.ADVERBS["degree"][:-2]
 _NOT_SO = {"그렇게": "that", "별로": "very"}
 # What one says of oneself.
-_FELT = {"busy", "tired", "hungry", "full", "thirsty", "sleepy", "sick", "happy", "glad", "sad",
-         "lonely", "bored", "depressed", "okay", "embarrassed", "nervous", "free", "sorry",
-         "jealous", "frustrated", "healthy", "poor"}  # fmt: skip
+_FELT = {
+    "busy",
+    "tired",
+    "hungry",
+    "full",
+    "thirsty",
+    "sleepy",
+    "sick",
+    "happy",
+    "glad",
+    "sad",
+    "lonely",
+    "bored",
+    "depressed",
+    "okay",
+    "embarrassed",
+    "nervous",
+    "free",
+    "sorry",
+    "jealous",
+    "frustrated",
+    "healthy",
+    "poor",
+}
 _MOOD = {"glad", "sad", "happy", "bored", "lonely", "depressed", "tired", "busy", "hungry"}
 
 
@@ -63,7 +90,8 @@ def thing_actor(
     name = noun.several or noun.english
     if noun.number == "fixed":
         agree = "they" if noun.english.endswith("blossoms") else "it"
-        return Actor(noun.korean, Person(noun.english, agree), "thing", False, noun.word)
+        name = re.sub(r"^an? ", "the ", noun.english)
+        return Actor(noun.korean, Person(name, agree), "thing", False, noun.word)
     if noun.number == "name":
         return Actor(noun.korean, Person(noun.english, "it"), "thing", False, noun.word)
     if noun.number in ("own", "my"):
@@ -81,9 +109,12 @@ def thing_actor(
         which = ""
     many = agree == "they"
     english = {
-        "": "the", "이": "these" if many else "this", "그": "those" if many else "that",
-        "저": "those" if many else "that", "제": "your" if asks else "my",
-    }[which]  # fmt: skip
+        "": "the",
+        "이": "these" if many else "this",
+        "그": "those" if many else "that",
+        "저": "those" if many else "that",
+        "제": "your" if asks else "my",
+    }[which]
     if which == "제":
         which = (
             ("네" if level == "해" else "")
@@ -95,17 +126,21 @@ def thing_actor(
     if which in ("제", "내", "네") and noun.kind in ("fruit", "apple", "dish", "building"):
         which, english = "", "the"
     return Actor(
-        f"{which} {noun.korean}".strip(), Person(f"{english} {name}", agree), "thing", False,
+        f"{which} {noun.korean}".strip(),
+        Person(f"{english} {name}", agree),
+        "thing",
+        False,
         noun.word,
-    )  # fmt: skip
+    )
 
 
 def _subject(dice: Dice, noun: Noun, level: str, asks: bool) -> Actor:
     if noun.kind in ("relation", "kin"):
         korean = kin_korean(dice, noun, level) if noun.kind == "kin" else noun.korean
         owner = "your" if asks and korean == noun.korean else "my"
-        return Actor(korean, Person(f"{owner} {noun.english}", noun.owner or "one"), "kin", False,
-                     noun.word)  # fmt: skip
+        return Actor(
+            korean, Person(f"{owner} {noun.english}", noun.owner or "one"), "kin", False, noun.word
+        )
     return thing_actor(dice, noun, level, asks=asks)
 
 
@@ -127,26 +162,27 @@ def description(dice: Dice) -> Sentence:
     actor = _subject(dice, noun, level, asks)
     if dice.chance(0.08) and actor.kind == "thing" and noun.kind not in ("weather",):
         actor = IT
-    return _describe(dice, adjective, english, actor, level, asks)
+    return describe(dice, adjective, english, actor, level, asks)
 
 
 def feeling(dice: Dice) -> Sentence:
     """I'm very tired today. Is your mother busy these days?"""
     level = draw_level(dice)
     asks = dice.chance(0.3)
-    adjective = dice.one(_OF_PEOPLE)
+    adjective = dice.one(OF_PEOPLE)
     actor = draw_actor(dice, level, asks)
     while actor.kind in ("i", "we") and adjective.english not in _FELT:
-        adjective = dice.one(_OF_PEOPLE)
-    return _describe(dice, adjective, adjective.english, actor, level, asks)
+        adjective = dice.one(OF_PEOPLE)
+    return describe(dice, adjective, adjective.english, actor, level, asks)
 
 
 _FORMS = {"plain": 60.0, "exclaim": 10.0, "seem": 7.0, "become": 7.0, "tag": 8.0, "because": 0.0}
 
 
-def _describe(
+def describe(
     dice: Dice, adjective: Adjective, english: str, actor: Actor, level: str, asks: bool
 ) -> Sentence:
+    """Say how somebody or something is, in one of the forms."""
     notes = Notes()
     notes.word(actor.word)
     if actor.word:
@@ -160,7 +196,7 @@ def _describe(
         negation = "않"
     if actor.honours:
         chain = honorific(chain) if adjective.stem != "아프" else Chain("편찮으시", False, "", True)
-    absolute = english in _ABSOLUTE
+    absolute = english in ABSOLUTE
     adverb: Adverb | None = None
     if not absolute and dice.chance(0.4):
         adverb = dice.one(_DEGREES)
@@ -174,14 +210,17 @@ def _describe(
     if living and english in _MOOD and dice.chance(0.4):
         time = draw_time(dice, "ps" if tense == "past" else "s")
     if form == "become":
-        if english in _ABSOLUTE or adjective.stem in ("아프", "괜찮", "인기 있", "같", "맛이 좋"):
+        if english in ABSOLUTE or adjective.stem in ("아프", "괜찮", "인기 있", "같", "맛이 좋"):
             form = "plain"
         elif negation == "" and adverb and adverb.english in ("too", "that"):
             adverb = None
     if form == "seem" and (actor.kind in ("i", "we") or time):
         form = "plain"
-    if form == "tag" and (level in ("합니다", "한다") or actor.kind != "thing" or actor.person.agree
-                          not in ("it", "they")):  # fmt: skip
+    if form == "tag" and (
+        level in ("합니다", "한다")
+        or actor.kind != "thing"
+        or actor.person.agree not in ("it", "they")
+    ):
         form = "plain"
     if form == "exclaim" and (level in ("합니다", "한다") or actor.kind in ("i", "we")):
         form = "plain"
@@ -345,141 +384,3 @@ def pain(dice: Dice) -> Sentence:
     if adverb:
         notes.word(adverb)
     return finish(" ".join(words), text, notes, "state", "?" if asks else ".")
-
-
-_GRADABLE = [
-    adjective
-    for adjective in tables.ADJECTIVES
-    if adjective.english not in _ABSOLUTE
-    and adjective.english not in ("different", "similar", "common", "spoiled", "urgent", "okay")
-]
-_CLASSES = [
-    (
-        adjective,
-        [
-            pair
-            for pair in adjective.nouns
-            if pair[0].number in ("count", "mass", "the", "name", "plural")
-            and pair[0].kind not in ("weather", "season")
-        ],
-    )  # fmt: skip
-    for adjective in _GRADABLE
-]
-_CLASSES = [(adjective, pairs) for adjective, pairs in _CLASSES if len(pairs) > 1]
-_PAIRED: list[tuple[Adjective, list[tuple[Noun, str]]]] = []
-for _adjective, _pairs in _CLASSES:
-    _kinds: dict[str, list[tuple[Noun, str]]] = {}
-    for _pair in _pairs:
-        _kinds.setdefault(_pair[0].kind, []).append(_pair)
-    _PAIRED += [(_adjective, _group) for _group in _kinds.values() if len(_group) > 1]
-_COMPARED = [a for a in _OF_PEOPLE if a.english in (
-    "kind", "smart", "hardworking", "busy", "tired", "brave", "lazy", "honest", "hungry", "lively",
-    "happy",
-)]  # fmt: skip
-_BEST_SCOPES = {"": "", "세상에서": "in the world", "여기에서": "here", "이 중에서": "of these",
-                "우리 반에서": "in our class", "우리 가족 중에서": "in our family"}  # fmt: skip
-
-
-def comparison(dice: Dice) -> Sentence:
-    """The bag is more expensive than the hat. Minsu is the tallest in our class."""
-    level = draw_level(dice)
-    asks = dice.chance(0.15)
-    notes = Notes()
-    if dice.chance(0.4):
-        return _of_people(dice, level, asks)
-    adjective, pairs = dice.one(_PAIRED)
-    (first, english), (second, _) = dice.one(pairs), dice.one(pairs)
-    if first.word == second.word:
-        return comparison(dice)
-    notes.pair(adjective.word, first.word)
-    actor = thing_actor(dice, first, level, asks=asks)
-    tense = "past" if dice.chance(0.1) else "present"
-    chain = Chain(adjective.stem, False)
-    korean = ending(chain, tense, level, asks)
-    subject = actor.with_particle(dice, level, dice.chance(0.4))
-    if dice.chance(0.35):
-        most = dice.one(("제일", "가장"))
-        scope = dice.weighted({"": 4.0, "세상에서": 1.0, "여기에서": 1.5, "이 중에서": 1.5})
-        notes.word(most)
-        best = "the " + superlative(english) + " " + _BEST_SCOPES[scope]
-        text = finite(actor.person, VerbPhrase("be", best.strip()), tense, question=asks)
-        parts = [subject, scope, most, korean]
-        return finish(" ".join(parts), text, notes, "superlative", "?" if asks else ".")
-    notes.pair(adjective.word, second.word)
-    other = thing_actor(dice, second, level, asks=asks, pointed=False)
-    if other.korean == actor.korean:
-        return comparison(dice)
-    more = comparative(english)
-    much = dice.weighted({"": 5.0, "훨씬": 1.5, "조금": 1.0})
-    degree = {"": "", "훨씬": "much ", "조금": "a little "}[much]
-    rest = f"{degree}{more} than {other.person.name}"
-    text = finite(actor.person, VerbPhrase("be", rest), tense, question=asks)
-    deeper = "더" if not much else f"{much} 더"
-    than = f"{other.korean}보다"
-    parts = [subject, than, deeper, korean]
-    if dice.chance(0.25):
-        parts = [than, subject, deeper, korean]
-    if much:
-        notes.word(much)
-    return finish(" ".join(parts), text, notes, "comparison", "?" if asks else ".")
-
-
-_TRAITS = {
-    ("키가", "크"): "tall", ("키가", "작"): "short", ("머리가", "좋"): "smart", ("힘이", "세"): "strong",
-    ("나이가", "많"): "old", ("인기가", "많"): "popular",
-}  # fmt: skip
-
-
-def _of_people(dice: Dice, level: str, asks: bool) -> Sentence:
-    notes = Notes()
-    actor = draw_actor(dice, level, asks)
-    if dice.chance(0.5):
-        (before, stem), english = dice.one(list(_TRAITS.items()))
-        chain = Chain(stem, False)
-    else:
-        adjective = dice.one(_COMPARED)
-        before, english, chain = "", adjective.english, Chain(adjective.stem, False)
-        notes.word(adjective.word)
-    if actor.kind in ("kin", "elder"):
-        actor = replace(actor, honours=False)
-    notes.word(actor.word)
-    subject = actor.with_particle(dice, level, dice.chance(0.5))
-    korean = ending(chain, "present", level, asks)
-    mark = "?" if asks else "."
-    if dice.chance(0.4):
-        most = dice.one(("제일", "가장"))
-        scope = dice.one(("", "우리 반에서", "우리 가족 중에서", "세상에서"))
-        if actor.kind in ("person", "elder") and scope.startswith("우리 가족"):
-            scope = "우리 반에서"
-        best = ("the " + superlative(english) + " " + _BEST_SCOPES[scope]).strip()
-        text = finite(actor.person, VerbPhrase("be", best), question=asks)
-        parts = [subject, scope, f"{most} {before}" if dice.chance(0.3) else f"{before} {most}",
-                 korean]  # fmt: skip
-        return finish(" ".join(parts), text, notes, "superlative", mark)
-    noun = dice.one(tables.NAMES)
-    other, english_other = named(dice, noun, level), noun.english
-    if dice.chance(0.35):
-        kin = dice.one(tables.KINDS["kin"])
-        other = kin_korean(dice, kin, level)
-        prefixed = other != kin.korean
-        english_other = ("my " if prefixed else "{own} ") + kin.english
-        noun = kin
-    if noun.word == actor.word or (actor.kind == "kin" and noun.kind == "kin"):
-        return _of_people(dice, level, asks)
-    if dice.chance(0.1) and actor.kind not in ("i", "we"):
-        other, english_other = ("저" if level in ("해요", "합니다") else "나"), "me"
-        notes.word("저")
-    else:
-        notes.word(noun.word)
-    phrase = VerbPhrase("be", f"{comparative(english)} than {english_other}")
-    text = finite(actor.person, phrase, question=asks)
-    parts = [
-        subject,
-        other + "보다",
-        f"{before} 더" if dice.chance(0.5) else f"더 {before}",
-        korean,
-    ]
-    return finish(" ".join(parts), text, notes, "comparison", mark)
-
-
-_ = I

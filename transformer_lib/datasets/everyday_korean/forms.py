@@ -5,6 +5,7 @@ that still wants its ending: words that are finished, and a last stem.
 """
 
 from dataclasses import dataclass, replace
+from functools import cache
 
 from transformer_lib.datasets.korean_english.morphology import conjugate, copula, has_final
 
@@ -23,14 +24,44 @@ __all__ = [
 
 LEVELS = ("해요", "합니다", "해", "한다")
 HONORIFIC = {
-    "먹": "드시", "마시": "드시", "자": "주무시", "있": "계시", "말하": "말씀하시", "죽": "돌아가시",
-}  # fmt: skip
+    "먹": "드시",
+    "마시": "드시",
+    "자": "주무시",
+    "있": "계시",
+    "말하": "말씀하시",
+    "죽": "돌아가시",
+}
 # Verbs in 하다 whose 하다 does not come off: no 좋아를 안 하다.
 WHOLE_HADA = {
-    "좋아하", "싫어하", "원하", "정하", "구하", "전하", "통하", "변하", "피하", "권하", "잘하", "못하",
-    "미워하", "그리워하", "부러워하", "무서워하", "기뻐하", "사랑하", "기억하", "필요하", "대하", "취하",
-    "환영하", "화내", "안 하", "도착하", "출발하", "말하",
-}  # fmt: skip
+    "좋아하",
+    "싫어하",
+    "원하",
+    "정하",
+    "구하",
+    "전하",
+    "통하",
+    "변하",
+    "피하",
+    "권하",
+    "잘하",
+    "못하",
+    "미워하",
+    "그리워하",
+    "부러워하",
+    "무서워하",
+    "기뻐하",
+    "사랑하",
+    "기억하",
+    "필요하",
+    "대하",
+    "취하",
+    "환영하",
+    "화내",
+    "안 하",
+    "도착하",
+    "출발하",
+    "말하",
+}
 _AUXILIARY_TABLE = {
     "want": ("고 ", "싶", False),
     "wants": ("고 싶어 ", "하", True),
@@ -77,6 +108,7 @@ class Chain:
     honours: bool = False
 
 
+@cache
 def join(stem: str, ending: str) -> str:
     """Join a stem and an ending; like ``conjugate``, and ㄹ also falls before 네, 는 and 느."""
     before, space, stem = stem.rpartition(" ")

@@ -31,8 +31,17 @@ _BY_LINK: dict[str, list[tables.Situation]] = {}
 for _situation in tables.SITUATIONS:
     for _link in _situation.links:
         _BY_LINK.setdefault(_link, []).append(_situation)
-_LINKS = {"because": 9.0, "if": 6.0, "when": 4.0, "before": 3.5, "after": 4.0, "while": 3.5,
-          "but": 2.5, "and": 3.0, "so_that": 5.0}  # fmt: skip
+_LINKS = {
+    "because": 9.0,
+    "if": 6.0,
+    "when": 4.0,
+    "before": 3.5,
+    "after": 4.0,
+    "while": 3.5,
+    "but": 2.5,
+    "and": 3.0,
+    "so_that": 5.0,
+}
 _ENDS = ("past", "future", "want", "must", "let's", "request", "will", "can", "question", "habit")
 
 
@@ -203,10 +212,7 @@ def linked(dice: Dice) -> Sentence:
     korean, main, mark = _second(dice, second, replace(speaker, korean=actor.korean), level, end)
     if link == "because":
         reason = _reason(chain, form, tense)
-        if form == "기 때문에":
-            english = f"{main} because {text}"
-        else:
-            english = f"{text}, so {main}"
+        english = f"{main} because {text}" if form == "기 때문에" else f"{text}, so {main}"
         return _finish(dice, actor, level, reason, korean, english, notes, link, mark, first)
     if link == "if":
         given = chain.before + join(chain.stem, "(으)면")
@@ -241,9 +247,11 @@ def linked(dice: Dice) -> Sentence:
         english = f"{text} and {_tail(actor.person, second.english, end)}"
         return _finish(dice, actor, level, given, korean, english, notes, link, mark, first)
     given = chain.before + join(chain.stem, "(으)러")
-    time = draw_time(dice, "p" if end == "past" else "f") if (
-        end in ("past", "future") and dice.chance(0.3)
-    ) else None  # fmt: skip
+    time = (
+        draw_time(dice, "p" if end == "past" else "f")
+        if (end in ("past", "future") and dice.chance(0.3))
+        else None
+    )
     english = f"{main} {actor.person.fill('to ' + infinitive(phrase))}"
     if time:
         english += " " + time.english
@@ -259,9 +267,15 @@ def _tail(person: Person, phrase: VerbPhrase, end: str) -> str:
 
 
 def _and(
-    dice: Dice, actor: Actor, level: str, given: str, first: Clause, second: Clause, end: str,
+    dice: Dice,
+    actor: Actor,
+    level: str,
+    given: str,
+    first: Clause,
+    second: Clause,
+    end: str,
     notes: Notes,
-) -> Sentence:  # fmt: skip
+) -> Sentence:
     joined = VerbPhrase.parse(f"{infinitive(first.english)} and {infinitive(second.english)}")
     both = Clause(second.before, second.stem, joined, True, None, True, False)
     korean, main, mark = _second(dice, both, actor, level, end)
@@ -283,9 +297,16 @@ def _reason(chain: Chain, form: str, tense: str) -> str:
 
 
 def _ordered(
-    dice: Dice, link: str, actor: Actor, level: str, first: Clause, korean: str, main: str,
-    notes: Notes, mark: str,
-) -> Sentence:  # fmt: skip
+    dice: Dice,
+    link: str,
+    actor: Actor,
+    level: str,
+    first: Clause,
+    korean: str,
+    main: str,
+    notes: Notes,
+    mark: str,
+) -> Sentence:
     chain, phrase = _chain(first), first.english
     if link == "before":
         given = chain.before + join(chain.stem, "기") + " 전에"
@@ -309,9 +330,17 @@ def _ordered(
 
 
 def _finish(
-    dice: Dice, actor: Actor, level: str, given: str, korean: str, english: str, notes: Notes,
-    link: str, mark: str, first: Clause,
-) -> Sentence:  # fmt: skip
+    dice: Dice,
+    actor: Actor,
+    level: str,
+    given: str,
+    korean: str,
+    english: str,
+    notes: Notes,
+    link: str,
+    mark: str,
+    first: Clause,
+) -> Sentence:
     """Put the subject in front, or between the clauses when the first has one of its own."""
     subject = actor.with_particle(dice, level, True)
     given = given.strip()

@@ -18,14 +18,47 @@ _NATIVE_SHORT = ["", "한", "두", "세", "네", "다섯", "여섯", "일곱", "
 _NATIVE_TENS = ["", "열", "스물", "서른", "마흔", "쉰", "예순", "일흔", "여든", "아흔"]
 _SINO_UNITS = ["", "일", "이", "삼", "사", "오", "육", "칠", "팔", "구"]
 _SINO_PLACES = ["", "십", "백", "천"]
-_ENGLISH = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-    "sixteen seventeen eighteen nineteen"
-).split()
-_ENGLISH_TENS = ["", "", *"twenty thirty forty fifty sixty seventy eighty ninety".split()]
-MONTHS = (
-    "January February March April May June July August September October November December"
-).split()
+_ENGLISH = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+]
+_ENGLISH_TENS = [
+    "",
+    "",
+    *["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"],
+]
+MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
 
 
 def native(number: int) -> str:

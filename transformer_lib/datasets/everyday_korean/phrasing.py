@@ -6,13 +6,13 @@ from transformer_lib.datasets.korean_english import english as en
 
 __all__ = [
     "ABLE",
-    "comparative",
-    "ing",
     "Person",
     "VerbPhrase",
+    "comparative",
     "finite",
     "gerund",
     "infinitive",
+    "ing",
     "participle",
     "past",
     "perfect",
@@ -29,7 +29,7 @@ _PARTICIPLES = """
     find/found fly/flown forget/forgotten forgive/forgiven freeze/frozen get/gotten give/given
     go/gone grow/grown hang/hung have/had hear/heard hide/hidden hit/hit hold/held hurt/hurt
     keep/kept know/known leave/left lend/lent let/let lie/lied lose/lost make/made meet/met
-    pay/paid put/put quit/quit read/read ride/ridden ring/rung run/run say/said see/seen
+    pay/paid put/put quit/quit read/read ride/ridden rise/risen ring/rung run/run say/said see/seen
     sell/sold send/sent set/set shake/shaken shave/shaved shed/shed shine/shone show/shown
     shut/shut sing/sung sit/sat sleep/slept speak/spoken spend/spent spill/spilled stand/stood
     steal/stolen sweep/swept swim/swum take/taken teach/taught tear/torn tell/told
@@ -38,21 +38,34 @@ _PARTICIPLES = """
 PARTICIPLES = dict(pair.split("/") for pair in _PARTICIPLES.split())
 _PAST_FORMS = """
     cost/cost fight/fought forgive/forgave hit/hit let/let lie/lied overeat/overate quit/quit
-    shed/shed stir-fry/stir-fried
+    rise/rose shed/shed stir-fry/stir-fried
 """
 PAST = dict(pair.split("/") for pair in _PAST_FORMS.split())
 _DOUBLED = "chat drop fit grab jog nod quit shed shop skip slip stir throb trip unplug wrap"
 DOUBLED = frozenset(_DOUBLED.split())
 SUPERLATIVES = {
-    "good": "best", "bad": "worst", "far": "farthest", "lonely": "loneliest",
+    "good": "best",
+    "bad": "worst",
+    "far": "farthest",
+    "lonely": "loneliest",
     "narrow": "narrowest",
-}  # fmt: skip
+}
 COMPARATIVES = {
-    "good-hearted": "more good-hearted", "worn out": "more worn out", "shallow": "shallower",
-    "strict": "stricter", "strong": "stronger", "wet": "wetter", "simple": "simpler",
-    "bored": "more bored", "rare": "rarer", "poor": "poorer", "high": "higher", "quiet": "quieter",
-    "handsome": "more handsome", "fun": "more fun",
-}  # fmt: skip
+    "good-hearted": "more good-hearted",
+    "worn out": "more worn out",
+    "shallow": "shallower",
+    "strict": "stricter",
+    "strong": "stronger",
+    "wet": "wetter",
+    "simple": "simpler",
+    "bored": "more bored",
+    "rare": "rarer",
+    "poor": "poorer",
+    "high": "higher",
+    "quiet": "quieter",
+    "handsome": "more handsome",
+    "fun": "more fun",
+}
 NEGATED = {"will": "won't", "can": "can't"}
 CONTRACTED = {"am": "'m", "is": "'s", "are": "'re", "have": "'ve", "has": "'s", "will": "'ll"}
 PRONOUNS = ("I", "you", "we", "they", "he", "she", "it", "that")
@@ -75,16 +88,25 @@ class Person:
     def own(self) -> str:
         """My, his, their."""
         return {
-            "I": "my", "we": "our", "you": "your", "he": "his", "she": "her", "it": "its",
-        }.get(self.agree, "their")  # fmt: skip
+            "I": "my",
+            "we": "our",
+            "you": "your",
+            "he": "his",
+            "she": "her",
+            "it": "its",
+        }.get(self.agree, "their")
 
     @property
     def self(self) -> str:
         """Myself, himself, themselves."""
         return {
-            "I": "myself", "we": "ourselves", "you": "yourself", "he": "himself",
-            "she": "herself", "it": "itself",
-        }.get(self.agree, "themselves")  # fmt: skip
+            "I": "myself",
+            "we": "ourselves",
+            "you": "yourself",
+            "he": "himself",
+            "she": "herself",
+            "it": "itself",
+        }.get(self.agree, "themselves")
 
     @property
     def pronoun(self) -> str:
@@ -206,7 +228,7 @@ def _parts(agree: str, phrase: VerbPhrase, tense: str, modal: str, helped: bool)
         return modal or "will", base
     if tense == "perfect":
         return ("has" if singular else "have"), perfect(phrase)
-    if tense.endswith("progressive") and not (phrase.head == "be"):
+    if tense.endswith("progressive") and phrase.head != "be":
         return _be(agree, tense.startswith("past")), f"{gerund(phrase.head)} {phrase.rest}".strip()
     if phrase.head == "be":
         return _be(agree, tense.startswith("past")), phrase.rest

@@ -21,20 +21,42 @@ from transformer_lib.datasets.korean_english.morphology import conjugate, partic
 __all__ = ["relative_object", "relative_person"]
 
 _TRANSITIVE = [
-    verb for verb in WILLED
-    if verb.objects and verb.particle == "를" and "person" not in verb.flags
+    verb
+    for verb in WILLED
+    if verb.objects
+    and verb.particle == "를"
+    and "person" not in verb.flags
     and verb.article in ("a", "the")
-]  # fmt: skip
+]
 _PAST = {"past": 7.0, "future": 2.0, "present": 2.0}
 # What one does with a thing that one knows: it must be able to follow anything.
 _AFTER: list[tuple[str, str, str, bool]] = [
-    ("찾다", "look for", "을/를", True), ("잃어버리다", "lose", "을/를", False),
-    ("가지고 오다", "bring", "을/를", False), ("보여 주다", "show", "을/를", False),
-]  # fmt: skip
+    ("찾다", "look for", "을/를", True),
+    ("잃어버리다", "lose", "을/를", False),
+    ("가지고 오다", "bring", "을/를", False),
+    ("보여 주다", "show", "을/를", False),
+]
 
 
-_THINGS = ("thing", "book", "clothes", "gadget", "accessory", "headwear", "glasses", "footwear", "text",
-           "bike", "stationery", "ticket", "document", "picture", "kitchen", "furniture", "pet")  # fmt: skip
+_THINGS = (
+    "thing",
+    "book",
+    "clothes",
+    "gadget",
+    "accessory",
+    "headwear",
+    "glasses",
+    "footwear",
+    "text",
+    "bike",
+    "stationery",
+    "ticket",
+    "document",
+    "picture",
+    "kitchen",
+    "furniture",
+    "pet",
+)
 
 
 def _headed(dice: Dice, level: str) -> tuple[str, str, tables.Noun, Notes] | None:
@@ -65,8 +87,12 @@ def _headed(dice: Dice, level: str) -> tuple[str, str, tables.Noun, Notes] | Non
     if actor.honours:
         chain = honorific(chain, verb.honorific) if chain.stem != "있" else honorific(chain, "계시")
     mine = actor.korean and actor.with_particle(dice, "합니다", False)
-    parts = [mine or "", time.korean if time else "", *deed.complements(dice, level, "object"),
-             adnominal(chain, tense)]  # fmt: skip
+    parts = [
+        mine or "",
+        time.korean if time else "",
+        *deed.complements(dice, level, "object"),
+        adnominal(chain, tense),
+    ]
     phrase = deed.english("object")
     if time:
         phrase = phrase.plus(time.english)
@@ -81,7 +107,7 @@ def _headed(dice: Dice, level: str) -> tuple[str, str, tables.Noun, Notes] | Non
 
 
 def relative_object(dice: Dice) -> Sentence:
-    """The bag I bought yesterday is pretty. Where is the book Minsu read? This is the cake I made."""
+    """The bag I bought yesterday is pretty. Where is the book Minsu read?"""
     level = draw_level(dice)
     headed = None
     while headed is None:
@@ -152,10 +178,11 @@ def relative_object(dice: Dice) -> Sentence:
 _PEOPLE = [*tables.KINDS["person"][:6], *tables.KINDS["job"]]
 _WHO = [tables.Noun("사람", "person", "person", several="people"), *_PEOPLE]
 _DOING = [
-    verb for verb in WILLED
-    if verb.article in ("a", "the", "gen") and not verb.flags & {"once"} and verb.particle == "를"
+    verb
+    for verb in WILLED
+    if (verb.article in ("a", "the", "gen") and not verb.flags & {"once"} and verb.particle == "를")
     or verb.flags & {"static", "static2"}
-]  # fmt: skip
+]
 
 
 def relative_person(dice: Dice) -> Sentence:
@@ -197,8 +224,13 @@ def relative_person(dice: Dice) -> Sentence:
     who = f"{relative} {head.korean}"
     kind = dice.weighted({"is": 4.0, "who": 2.0, "know": 2.5, "there": 1.0})
     if kind == "is":
-        relation = dice.one([n for n in (*tables.KINDS["relation"], *tables.KINDS["kin"])
-                             if n.korean not in ("부모님", "가족", "짝")])  # fmt: skip
+        relation = dice.one(
+            [
+                n
+                for n in (*tables.KINDS["relation"], *tables.KINDS["kin"])
+                if n.korean not in ("부모님", "가족", "짝")
+            ]
+        )
         first = "제" if level in ("해요", "합니다") else "내"
         notes.word(relation.word)
         pointed = dice.weighted({"": 3.0, "저기 ": 1.5})
@@ -212,14 +244,18 @@ def relative_person(dice: Dice) -> Sentence:
     if kind == "who":
         last = be("누구", "present", level, True)
         subject = particle(who, "은/는" if dice.chance(0.5) else "이/가")
-        text = finite(Person(f"the {head.english} {clause}"), VerbPhrase("be"), question=True,
-                      asked="who")  # fmt: skip
+        text = finite(
+            Person(f"the {head.english} {clause}"), VerbPhrase("be"), question=True, asked="who"
+        )
         return finish(f"{subject} {last}", text, notes, "relative", "?")
     if kind == "there":
         last = ending(Chain("많", False), "present", level)
         many = head.several or noun_english(head, "gen")
-        plural = finite(Person("who", "they"), deed.english(), "present" if lives else
-                        "progressive" if tense == "present" else "past")  # fmt: skip
+        plural = finite(
+            Person("who", "they"),
+            deed.english(),
+            "present" if lives else "progressive" if tense == "present" else "past",
+        )
         if resultative:
             plural = finite(Person("who", "they"), deed.english(), "progressive")
         text = f"there are a lot of {many} {plural}"
@@ -227,8 +263,14 @@ def relative_person(dice: Dice) -> Sentence:
     actor: Actor = draw_actor(dice, level)
     if actor.kind not in ("i", "we", "name"):
         actor = I
-    choice = dice.one((("알", "know", "present"), ("만나", "meet", "past"), ("보", "see", "past"),
-                       ("찾", "look for", "progressive")))  # fmt: skip
+    choice = dice.one(
+        (
+            ("알", "know", "present"),
+            ("만나", "meet", "past"),
+            ("보", "see", "past"),
+            ("찾", "look for", "progressive"),
+        )
+    )
     stem, word, spoken = choice
     chain = Chain(stem)
     if spoken == "progressive":

@@ -16,10 +16,40 @@ TIMES_OF["s"] = [time for time in tables.TIMES if time.tenses == "s"]
 TIMES_OF["ps"] = [time for time in tables.TIMES if time.tenses == "ps"]
 # What one does in a certain summer or every year.
 _FAR_STEMS = {
-    "배우", "졸업하", "입학하", "결혼하", "취직하", "사귀", "헤어지", "이사하", "방문하", "여행하", "그만두",
-    "끊", "전공하", "살", "유학을 가", "휴가를 가", "소풍을 가", "캠핑하", "낚시하", "등산하", "스키를 타",
-    "심", "가르치", "일하", "돌아가", "돌아오", "떠나", "머무르", "합격하", "연주하", "보내", "지원하", "키우",
-}  # fmt: skip
+    "배우",
+    "졸업하",
+    "입학하",
+    "결혼하",
+    "취직하",
+    "사귀",
+    "헤어지",
+    "이사하",
+    "방문하",
+    "여행하",
+    "그만두",
+    "끊",
+    "전공하",
+    "살",
+    "유학을 가",
+    "휴가를 가",
+    "소풍을 가",
+    "캠핑하",
+    "낚시하",
+    "등산하",
+    "스키를 타",
+    "심",
+    "가르치",
+    "일하",
+    "돌아가",
+    "돌아오",
+    "떠나",
+    "머무르",
+    "합격하",
+    "연주하",
+    "보내",
+    "지원하",
+    "키우",
+}
 WILLED = [verb for verb in tables.VERBS if not verb.flags & {"nodo", "state", "neg"}]
 _TAKING: dict[Noun, list[Verb]] = {}
 for _verb in tables.VERBS:

@@ -5,10 +5,19 @@ import re
 __all__ = ["colloquial"]
 
 _NOT = {
-    "do": "don't", "does": "doesn't", "did": "didn't", "is": "isn't", "are": "aren't", "was": "wasn't",
-    "were": "weren't", "will": "won't", "could": "couldn't", "must": "must not", "has": "hasn't",
+    "do": "don't",
+    "does": "doesn't",
+    "did": "didn't",
+    "is": "isn't",
+    "are": "aren't",
+    "was": "wasn't",
+    "were": "weren't",
+    "will": "won't",
+    "could": "couldn't",
+    "must": "must not",
+    "has": "hasn't",
     "have": "haven't",
-}  # fmt: skip
+}
 _SHORT = {"am": "'m", "is": "'s", "are": "'re", "will": "'ll"}
 _DENIED = re.compile(r"\b(do|does|did|is|are|was|were|will|could|has|have) not\b", re.IGNORECASE)
 _PRONOUN = re.compile(r"\b(I|we|you|they|he|she|it) (am|is|are|will)\b(?! ?[?.,])", re.IGNORECASE)

@@ -19,7 +19,16 @@ from transformer_lib.datasets.everyday_korean.settings import draw_level, draw_t
 from transformer_lib.datasets.everyday_korean.tables import Time
 from transformer_lib.datasets.korean_english.dice import Dice
 
-__all__ = ["Setting", "arrange", "modal_statement", "question", "say", "statement"]
+__all__ = [
+    "Setting",
+    "actor_fits",
+    "arrange",
+    "clause_of",
+    "modal_statement",
+    "question",
+    "say",
+    "statement",
+]
 
 FIRST = ("i", "we")
 
@@ -41,8 +50,18 @@ class Setting:
 def predicate(deed: Deed, actor: Actor, auxiliary: str, setting: Setting) -> Chain:
     """The Korean predicate up to its ending."""
     chain = deed.chain()
-    early = auxiliary in ("can", "cannot", "must", "must do", "may", "must not", "experience",
-                          "no experience", "will seem", "need not")  # fmt: skip
+    early = auxiliary in (
+        "can",
+        "cannot",
+        "must",
+        "must do",
+        "may",
+        "must not",
+        "experience",
+        "no experience",
+        "will seem",
+        "need not",
+    )
     if actor.honours and (early or not auxiliary):
         chain = honorific(chain, deed.verb.honorific)
     has_object = bool(deed.object)
@@ -57,8 +76,6 @@ def predicate(deed: Deed, actor: Actor, auxiliary: str, setting: Setting) -> Cha
         if actor.honours and not early:
             special = "계시" if auxiliary == "progressive" and chain.stem == "있" else ""
             chain = honorific(chain, special) if chain.stem != "않" else honorific(chain)
-    if setting.tense.endswith("progressive") and not auxiliary:
-        raise AssertionError("progressive is an auxiliary")
     return chain
 
 
@@ -102,8 +119,15 @@ def _with_time(phrase: VerbPhrase, setting: Setting, negative: bool) -> VerbPhra
     return phrase.plus(*words)
 
 
-_TENSES = {"past": 46.0, "future": 20.0, "habit": 16.0, "now": 6.0, "progressive": 8.0,
-           "past progressive": 2.0, "near": 4.0}  # fmt: skip
+_TENSES = {
+    "past": 46.0,
+    "future": 20.0,
+    "habit": 16.0,
+    "now": 6.0,
+    "progressive": 8.0,
+    "past progressive": 2.0,
+    "near": 4.0,
+}
 _OPENINGS = [
     (adverb.korean, adverb.english)
     for adverb in tables.ADVERBS["opening"]
@@ -119,11 +143,11 @@ def _setting(dice: Dice, deed: Deed, level: str, asks: bool, actor: Actor) -> tu
         kind = "state" if not dice.chance(0.1) or "neg" in flags else "past"
     elif "state2" in flags and kind not in ("past", "future"):
         kind = "state2"
-    elif flags & {"once", "ride"} and kind in ("now", "progressive", "past progressive"):
-        kind = "past"
-    elif "once" in flags and kind == "habit" and not deed.mid:
-        kind = "past"
-    elif "nodo" in flags and kind in ("future", "near"):
+    elif (
+        (flags & {"once", "ride"} and kind in ("now", "progressive", "past progressive"))
+        or ("once" in flags and kind == "habit" and not deed.mid)
+        or ("nodo" in flags and kind in ("future", "near"))
+    ):
         kind = "past"
     if kind == "near" and not flags & {"move", "into"} and deed.verb.stem not in ("만나", "떠나"):
         kind = "future"
@@ -147,14 +171,19 @@ def _setting(dice: Dice, deed: Deed, level: str, asks: bool, actor: Actor) -> tu
         compound = any(deed.verb.stem.endswith(end) for end in ("있", "알", "모르", "바르"))
         if "neg" in flags or deed.verb.stem in ("알", "모르"):
             negation = ""
-        elif compound or deed.chain().before == "" and " " in deed.verb.stem:
+        elif compound or (deed.chain().before == "" and " " in deed.verb.stem):
             negation = "않"
         if deed.adverb and deed.adverb.english not in ("often", "again", "early", "late", "much"):
             negation = ""
         if time and time.tenses in ("h", "H") and negation in ("못", "못하"):
             negation = "안"
-    tense = {"habit": "present", "now": "present", "near": "present", "state": "present",
-             "state2": "progressive"}.get(kind, kind)  # fmt: skip
+    tense = {
+        "habit": "present",
+        "now": "present",
+        "near": "present",
+        "state": "present",
+        "state2": "progressive",
+    }.get(kind, kind)
     too = bool(actor.korean) and not asks and dice.chance(0.06) and actor.kind != "thing"
     opening = ("", "")
     if not asks and dice.chance(0.05):
@@ -200,6 +229,11 @@ def _clause(dice: Dice, asks: bool) -> Sentence:
     deed = draw_deed(dice, verb, level, noun, avoid=actor.word, frequent=True)
     if not actor_fits(actor, deed):
         return _clause(dice, asks)
+    return clause_of(dice, actor, deed, level, asks)
+
+
+def clause_of(dice: Dice, actor: Actor, deed: Deed, level: str, asks: bool) -> Sentence:
+    """A statement or question of this subject and deed, in one of the tenses."""
     setting, kind = _setting(dice, deed, level, asks, actor)
     if deed.mid and kind not in ("habit", "past", "state"):
         deed.adverb = None
@@ -222,17 +256,14 @@ def _clause(dice: Dice, asks: bool) -> Sentence:
     return say(dice, actor, deed, setting, korean, english, construction)
 
 
+_FAMILY = frozenset(noun.word for noun in tables.KINDS["kin"]) | {"부모님", "가족", "아기"}
+
+
 def actor_fits(actor: Actor, deed: Deed) -> bool:
     """Tell whether this subject may do this: nobody visits himself, and kin stay apart."""
-    noun, kin = deed.object, actor.kind == "kin"
-    if actor.word and actor.word in deed.notes.words and deed.notes.words.get(actor.word) is None:
-        if actor.word in deed.notes.words:
-            return False
-    family = {n.word for n in tables.KINDS["kin"]} | {"부모님", "가족", "아기"}
-    if kin and not family.isdisjoint(deed.notes.words):
+    if actor.word in deed.notes.words:
         return False
-    parts = ("kin", "relation")
-    return not (actor.kind == "pronoun" and noun is not None and noun.kind in parts and kin)
+    return actor.kind != "kin" or _FAMILY.isdisjoint(deed.notes.words)
 
 
 def statement(dice: Dice) -> Sentence:

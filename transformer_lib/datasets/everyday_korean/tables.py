@@ -1,7 +1,8 @@
 """The words of everyday Korean, read from the tables beside this module.
 
-A homonym is written with its sense, 배:pear, and belongs to no group by accident: what takes it names
-it or its own small group. A word of an object list may bring its own English: ``=길/directions``.
+A homonym is written with its sense, 배:pear, and belongs to no group by accident: what takes it
+names it or its own small group. A word of an object list may bring its own English:
+``=길/directions``.
 """
 
 from dataclasses import dataclass, replace
@@ -31,6 +32,7 @@ __all__ = [
     "Time",
     "Verb",
     "noun_of",
+    "objects_of",
     "rows",
 ]
 
@@ -305,7 +307,8 @@ TIMES = [
 _AD_HOC: dict[tuple[str, str], Noun] = {}
 
 
-def _objects(cell: str) -> tuple[Noun, ...]:
+def objects_of(cell: str) -> tuple[Noun, ...]:
+    """The nouns of a cell: groups, and =words with or without their own English."""
     found: dict[Noun, None] = {}
     for token in cell.split():
         if not token.startswith("="):
@@ -361,7 +364,7 @@ def _verb(row: list[str]) -> Verb:
     return Verb(
         _text(korean)[:-1],
         english,
-        _objects(objects),
+        objects_of(objects),
         particle,
         article,
         _text(special),
@@ -384,19 +387,43 @@ def _adjective(row: list[str]) -> Adjective:
         elif token.startswith("=") and "/" in token:
             word, _, other = token[1:].partition("/")
             if other.startswith("the_"):
-                nouns[_objects(token)[0]] = english
+                nouns[objects_of(token)[0]] = english
             else:
                 nouns[noun_of(_text(word))] = _text(other)
         else:
-            nouns.update((noun, nouns.get(noun, english)) for noun in _objects(token))
+            nouns.update((noun, nouns.get(noun, english)) for noun in objects_of(token))
     return Adjective(_text(korean)[:-1], english, tuple(nouns.items()), of_people)
 
 
 ADJECTIVES = [_adjective(row) for row in rows("adjectives")]
 _ADJECTIVE_STEMS = {adjective.stem for adjective in ADJECTIVES} | {
-    "춥", "덥", "없", "있", "싶", "많", "크", "작", "좋", "나쁘", "아프", "어리", "맑", "흐리",
-    "힘들", "지저분하", "적", "고프", "부르", "마르", "세", "높", "길", "짧", "필요하", "이",
-}  # fmt: skip
+    "춥",
+    "덥",
+    "없",
+    "있",
+    "싶",
+    "많",
+    "크",
+    "작",
+    "좋",
+    "나쁘",
+    "아프",
+    "어리",
+    "맑",
+    "흐리",
+    "힘들",
+    "지저분하",
+    "적",
+    "고프",
+    "부르",
+    "마르",
+    "세",
+    "높",
+    "길",
+    "짧",
+    "필요하",
+    "이",
+}
 _VERB_PHRASES = {"목이 마르", "노래를 부르", "축하 노래를 부르"}
 
 
@@ -444,9 +471,14 @@ def _clause(text: str) -> Clause:
     before, stem = _split(korean)
     is_verb = _is_verb(before, stem)
     return Clause(
-        before, stem, VerbPhrase.parse(phrase if colon else english), is_verb, subject, wanted,
+        before,
+        stem,
+        VerbPhrase.parse(phrase if colon else english),
+        is_verb,
+        subject,
+        wanted,
         request,
-    )  # fmt: skip
+    )
 
 
 def _situation(row: list[str]) -> Situation:
