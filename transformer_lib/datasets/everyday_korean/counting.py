@@ -92,6 +92,8 @@ def counted_english(noun: Noun, count: int) -> str:
     number = english_number(count)
     if noun.number in ("mass", "plural"):
         container = "glass" if noun.korean in _GLASSES else CONTAINERS[noun.counter]
+        if noun.korean == "옷":
+            container = "set"
         if count == 1:
             return f"{article(container)} of {noun.english}"
         return f"{number} {container}{'es' if container == 'glass' else 's'} of {noun.english}"
@@ -334,7 +336,8 @@ def how_many(dice: Dice) -> Sentence:
         if honours:
             chain = honorific(chain, verb.honorific)
         tense = dice.weighted({"past": 4.0, "future": 1.5})
-        korean = f"{particle(noun.korean, '을/를')} 몇 {noun.counter} {ending(chain, tense, level, True)}"
+        what = f"{particle(noun.korean, '을/를')} 몇 {noun.counter}"
+        korean = f"{what} {ending(chain, tense, level, True)}"
         asked = f"how many {plural(noun)}"
         phrase = VerbPhrase.parse(verb.english.replace(" {}", ""))
         text = finite(Person("you", "you"), phrase, tense, question=True, asked=asked)

@@ -81,6 +81,12 @@ _FELT = {
 _MOOD = {"glad", "sad", "happy", "bored", "lonely", "depressed", "tired", "busy", "hungry"}
 
 
+_NOBODYS = frozenset(
+    ["job", "person", "weather", "nature", "beast", "insect", "bird", "tree", "swimmer", "ship"]
+    + ["vehicle", "night", "road", "sight", "music"]
+)
+
+
 def thing_actor(
     dice: Dice, noun: Noun, level: str, *, asks: bool = False, pointed: bool = True
 ) -> Actor:
@@ -105,7 +111,26 @@ def thing_actor(
         if noun.number == "the" or not pointed
         else dice.weighted({"": 5.0, "이": 3.0, "그": 2.0, "저": 1.0, "제": 1.0})
     )
-    if which == "제" and (noun.kind in ("job", "person", "weather", "nature", "beast", "insect")):
+    if which == "제" and (
+        noun.kind
+        in (
+            "job",
+            "person",
+            "weather",
+            "nature",
+            "beast",
+            "insect",
+            "bird",
+            "tree",
+            "swimmer",
+            "ship",
+            "vehicle",
+            "night",
+            "road",
+            "sight",
+            "music",
+        )
+    ):
         which = ""
     many = agree == "they"
     english = {
@@ -341,6 +366,10 @@ def _state(dice: Dice, one: State, actor: Actor, level: str, asks: bool) -> Sent
     return finish(" ".join(parts), text, notes, construction, "?" if asks else ".")
 
 
+# 머리가 아프다 alone is a headache: see the states.
+_ACHING = {one.before[:-1] for one in tables.PHRASES if one.stem == "아프"}
+
+
 def pain(dice: Dice) -> Sentence:
     """My back hurts. My knees hurt a lot. Do you have a fever?"""
     level = draw_level(dice)
@@ -371,6 +400,8 @@ def pain(dice: Dice) -> Sentence:
     notes.noun(noun, "아프다")
     many = bool(noun.several) and noun.korean not in ("이", "발", "손", "팔")
     owner = dice.one(("", "", "my")) if not asks else ""
+    if noun.korean in _ACHING and not owner:
+        return pain(dice)
     korean_owner = {"my": "제 " if level in ("해요", "합니다") else "내 "}.get(owner, "")
     name = noun.several if many else noun.english
     person = Person(("your " if asks else "my ") + name, "they" if many else "it")

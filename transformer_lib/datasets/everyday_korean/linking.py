@@ -35,6 +35,7 @@ _LINKS = {
     "because": 9.0,
     "if": 6.0,
     "when": 4.0,
+    "back": 1.0,
     "before": 3.5,
     "after": 4.0,
     "while": 3.5,
@@ -131,8 +132,10 @@ def _end_for(dice: Dice, link: str, first: Clause, second: Clause, actor: Actor,
     if link == "if":
         shares = {key: value for key, value in shares.items() if key != "past"}
         shares["future"] = 6.0
-    if link in ("when",):
+    if link == "when":
         shares = {"habit": 6.0, "past": 5.0}
+    if link == "back":
+        shares = {"past": 1.0}
     if link in ("but",):
         shares = {"past": 8.0}
     if link == "while":
@@ -208,7 +211,7 @@ def linked(dice: Dice) -> Sentence:
     if behind and form == "기 때문에":
         person, again = again.person, actor
     text = finite(person, phrase, spoken)
-    speaker = again if link in ("because", "if", "when", "but") else actor
+    speaker = again if link in ("because", "if", "when", "back", "but") else actor
     korean, main, mark = _second(dice, second, replace(speaker, korean=actor.korean), level, end)
     if link == "because":
         reason = _reason(chain, form, tense)
@@ -218,7 +221,8 @@ def linked(dice: Dice) -> Sentence:
         given = chain.before + join(chain.stem, "(으)면")
         english = f"if {text}, {main}"
         return _finish(dice, actor, level, given, korean, english, notes, link, mark, first)
-    if link == "when":
+    if link in ("when", "back"):
+        link = "when"
         if end == "past" and not dice.chance(0.3) and not chain.is_verb:
             given = chain.before + join(chain.stem, "았/었을") + " 때"
         else:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from transformer_lib.datasets.everyday_korean import tables
-from transformer_lib.datasets.everyday_korean.cast import Actor, draw_actor
+from transformer_lib.datasets.everyday_korean.cast import Actor, I, draw_actor
 from transformer_lib.datasets.everyday_korean.deeds import Deed, draw_deed
 from transformer_lib.datasets.everyday_korean.forms import (
     Chain,
@@ -160,6 +160,8 @@ def _setting(dice: Dice, deed: Deed, level: str, asks: bool, actor: Actor) -> tu
         time = None
     if kind == "past" and deed.mid:
         time = None
+    if (flags & {"state", "neg"} and kind == "past") or deed.verb.stem in ("다니", "키우"):
+        time = None if kind != "habit" else time
     if deed.place and time and "{own}" in deed.place.at and "{own}" in time.english:
         time = None
     negation = ""
@@ -311,6 +313,8 @@ MODALITIES = {
     "promise": Modality("", "promise", 4, "s", False, False, "first"),
     "intention": Modality("", "intention", 2, "s", False, False, "first"),
 }
+# What is said without an adverb.
+_BARE = ("experience", "no experience", "try", "want to try", "must not", "may")
 _WEIGHTS = {name: modality.weight for name, modality in MODALITIES.items()}
 
 
@@ -365,6 +369,8 @@ def modal_statement(dice: Dice, name: str = "") -> Sentence:
     else:
         return modal_statement(dice)
     verb, noun = draw_verb(dice, willed=True)
+    if "nodo2" in verb.flags and name not in ("want", "wants", "can", "need not"):
+        return modal_statement(dice, name)
     if "state2" in verb.flags and name not in ("want", "wants", "must", "must do", "may"):
         return modal_statement(dice, name)
     if name == "start" and verb.flags & {"once", "ride"}:
@@ -409,9 +415,11 @@ def modal_statement(dice: Dice, name: str = "") -> Sentence:
             key = ""
         if key:
             setting = replace(setting, time=draw_time(dice, key, deed))
-    if deed.adverb and (name in ("experience", "no experience", "try", "want to try") or negation):
+    if deed.adverb and (name in _BARE or negation):
         deed.adverb = None
-    if actor.kind == "i" and name in ("may",):
+    if name == "may" and asks and actor.kind == "you":
+        actor = I
+    if actor.kind == "i" and name == "may":
         asks = True
         setting = replace(setting, asks=True)
     korean = _modal_korean(dice, modality, actor, deed, setting)

@@ -131,9 +131,9 @@ _FOR_OTHERS = frozenset(
 
 def _spoken(chain: Chain, form: str, after: str) -> str:
     """The predicate with its ending; what ends in 주다 already takes no second one."""
-    if after.startswith("주") and chain.stem[-1] == "주":
+    if after[:1] in ("주", "줘", "줄") and chain.stem[-1] == "주":
         return chain.before + chain.stem[:-1] + after
-    if after.startswith("주") and chain.stem[-1] == "리" and chain.stem in GIVING.values():
+    if after[:1] in ("주", "줘", "줄") and chain.stem[-1] == "리" and chain.stem in GIVING.values():
         return chain.before + chain.stem[:-1] + {"주세요": "리세요", "줘": "려"}.get(after, "")
     text = chain.before + join(chain.stem, form)
     return f"{text} {after}".strip()
@@ -159,13 +159,13 @@ def request(dice: Dice) -> Sentence:
     if verb.flags & {"nodo2", "state2"} and "don't" not in pattern and verb.stem != "조심하":
         return request(dice)
     helps = verb.english.split()[0] in _FOR_OTHERS and (verb.objects or verb.stem[-1] == "오")
-    if after.startswith("주") and not (helps and "{own}" not in verb.english):
+    if after[:1] in ("주", "줘", "줄") and not (helps and "{own}" not in verb.english):
         return request(dice)
     tries = pattern.startswith("try")
     if tries and ("with" not in verb.flags or verb.stem in ("보", "떠나", "준비하", "시작하")):
         return request(dice)
     deed = draw_deed(dice, verb, level, noun, plain=dice.chance(0.7))
-    if _ours(deed) and after.startswith("주"):
+    if _ours(deed) and after[:1] in ("주", "줘", "줄"):
         return request(dice)
     if deed.adverb and ("don't" in pattern or deed.adverb.english in ("alone", "by {self}")):
         deed.adverb = None
