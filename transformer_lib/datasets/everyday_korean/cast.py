@@ -125,8 +125,6 @@ def _person(dice: Dice, level: str) -> Actor:
 def _elder(dice: Dice, level: str) -> Actor:
     noun = dice.one(KINDS["elder"])
     honours = dice.chance(0.95 if level in POLITE else 0.6)
-    if noun.korean in ("할아버님", "기사님"):
-        return _elder(dice, level)
     return Actor(noun.korean, Person(f"the {noun.english}", "one"), "elder", honours, noun.word)
 
 

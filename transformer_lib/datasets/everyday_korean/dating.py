@@ -19,7 +19,7 @@ from transformer_lib.datasets.everyday_korean.statements import actor_fits
 from transformer_lib.datasets.korean_english.dice import Dice
 from transformer_lib.datasets.korean_english.morphology import particle
 
-__all__ = ["at_the_hour", "clock", "date", "duration"]
+__all__ = ["at_the_hour", "clock", "date", "duration", "span"]
 
 
 def _hour(dice: Dice) -> tuple[int, int]:
@@ -343,3 +343,42 @@ def duration(dice: Dice) -> Sentence:
     korean = ending(chain, tense, level)
     text = finite(actor.person, deed.english().plus(words), tense)
     return finish(" ".join([*parts, korean]), text, notes, "duration")
+
+
+_BETWEEN = [
+    verb
+    for verb in WILLED
+    if verb.english in ("work {@}", "study {@}", "exercise {@}", "rest {@}", "sleep {@}")
+    or verb.english in ("learn {}", "study {}", "clean {@}", "work part-time {@}", "swim {@}")
+]
+
+
+def span(dice: Dice) -> Sentence:
+    """I work from nine to six. We study Korean from Monday to Friday."""
+    level = draw_level(dice)
+    verb = dice.one(_BETWEEN)
+    asks = dice.chance(0.12)
+    actor = draw_actor(dice, level, asks)
+    deed = draw_deed(dice, verb, level, plain=True, avoid=actor.word)
+    if deed.abroad or not actor_fits(actor, deed):
+        return span(dice)
+    notes = deed.notes
+    notes.word(actor.word, "부터", "까지")
+    if dice.chance(0.35):
+        start = dice.one(range(6))
+        end = start + 1 + dice.one(range(6 - start))
+        (first, one), (last, other) = _DAYS[start].split("/"), _DAYS[end].split("/")
+        notes.word(first, last)
+        when, english = f"{first}부터 {last}까지", f"from {one} to {other}"
+    else:
+        start = dice.one((7, 8, 9, 10, 1, 2, 3))
+        end = start + dice.one((1, 2, 3, 4))
+        end = end - 12 if end > 12 else end
+        when = f"{clock_korean(start, 0)}부터 {clock_korean(end, 0)}까지"
+        english = f"from {english_number(start)} to {english_number(end)}"
+    tense = dice.weighted({"present": 4.0, "past": 4.0, "future": 2.0})
+    chain = honorific(deed.chain(), verb.honorific) if actor.honours else deed.chain()
+    korean = ending(chain, tense, level, asks)
+    text = finite(actor.person, deed.english().plus(english), tense, question=asks)
+    words = [actor.with_particle(dice, level, True), when, *deed.complements(dice, level), korean]
+    return finish(" ".join(words), text, notes, "from to", "?" if asks else ".")

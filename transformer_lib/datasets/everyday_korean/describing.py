@@ -81,9 +81,25 @@ _FELT = {
 _MOOD = {"glad", "sad", "happy", "bored", "lonely", "depressed", "tired", "busy", "hungry"}
 
 
+_LIVING = ("weather", "job", "person", "pet", "beast", "relation", "kin")
 _NOBODYS = frozenset(
-    ["job", "person", "weather", "nature", "beast", "insect", "bird", "tree", "swimmer", "ship"]
-    + ["vehicle", "night", "road", "sight", "music"]
+    (
+        "job",
+        "person",
+        "weather",
+        "nature",
+        "beast",
+        "insect",
+        "bird",
+        "tree",
+        "swimmer",
+        "ship",
+        "vehicle",
+        "night",
+        "road",
+        "sight",
+        "music",
+    )
 )
 
 
@@ -93,6 +109,8 @@ def thing_actor(
     """A thing as a subject: the bag, this bag, my bag."""
     plural_kind = noun.number == "plural" or (noun.number == "own" and bool(noun.several))
     agree = "they" if plural_kind else "it"
+    if noun.kind in ("job", "person"):
+        agree = noun.owner or "one"
     name = noun.several or noun.english
     if noun.number == "fixed":
         agree = "they" if noun.english.endswith("blossoms") else "it"
@@ -111,26 +129,7 @@ def thing_actor(
         if noun.number == "the" or not pointed
         else dice.weighted({"": 5.0, "이": 3.0, "그": 2.0, "저": 1.0, "제": 1.0})
     )
-    if which == "제" and (
-        noun.kind
-        in (
-            "job",
-            "person",
-            "weather",
-            "nature",
-            "beast",
-            "insect",
-            "bird",
-            "tree",
-            "swimmer",
-            "ship",
-            "vehicle",
-            "night",
-            "road",
-            "sight",
-            "music",
-        )
-    ):
+    if which == "제" and noun.kind in _NOBODYS:
         which = ""
     many = agree == "they"
     english = {
@@ -185,7 +184,7 @@ def description(dice: Dice) -> Sentence:
         adjective = dice.one(_OF_THINGS)
         noun, english = dice.one(adjective.nouns)
     actor = _subject(dice, noun, level, asks)
-    if dice.chance(0.08) and actor.kind == "thing" and noun.kind not in ("weather",):
+    if dice.chance(0.08) and actor.kind == "thing" and noun.kind not in _LIVING:
         actor = IT
     return describe(dice, adjective, english, actor, level, asks)
 
@@ -267,7 +266,7 @@ def describe(
         tense = dice.weighted({"past": 5.0, "future": 2.0})
         chain = extend(Chain(adjective.stem, False), "become")
         korean = ending(honorific(chain) if actor.honours else chain, tense, level)
-        text = finite(person, VerbPhrase("get" if living else "become", phrase.rest), tense)
+        text = finite(person, VerbPhrase("get", phrase.rest), tense)
         construction = "become"
     elif form == "tag":
         korean = join(_past(chain, tense), "지" + ("요" if level == "해요" else ""))

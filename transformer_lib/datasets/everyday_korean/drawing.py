@@ -52,6 +52,7 @@ FRAMES: dict[Callable[[Dice], Sentence], float] = {
     dating.at_the_hour: 2.0,
     dating.date: 0.8,
     dating.duration: 1.5,
+    dating.span: 0.8,
     counting.how_many: 1.2,
     relatives.relative_object: 3.5,
     relatives.relative_person: 2.0,
@@ -71,8 +72,13 @@ _FIRST = {"저", "나", "제", "내", "우리", "저는", "제가", "나는", "�
 _ASKED_KIN = re.compile(r"^(Did|Does|Do|Is|Are|Was|Were|Will|Can|Could) my ")
 
 
+_ACHE = re.compile(r"(머리|배|눈|다리|허리|목)(가|이) 아")
+
+
 def _whose(old: sentences.Sentence) -> str | None:
     """The English with relatives as they are here: one's own; None where it cannot be told."""
+    if _ACHE.search(old.korean) and "hurt" in old.english:
+        return None  # 머리가 아프다 is to have a headache
     if "my " not in old.english.lower() or not _FIRST.isdisjoint(old.korean.split()):
         return old.english
     if _ASKED_KIN.match(old.english):

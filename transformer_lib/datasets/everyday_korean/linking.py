@@ -80,8 +80,6 @@ def _second(dice: Dice, clause: Clause, actor: Actor, level: str, end: str) -> t
         return ending(chain, "present", level), finite(person, phrase, modal="can"), mark
     if end == "let's":
         form = {"해요": "(으)ㄹ까요", "합니다": "(으)ㅂ시다", "해": "자", "한다": "자"}[level]
-        if level == "해요" and dice.chance(0.4):
-            form = "아/어요"
         korean = chain.before + join(chain.stem, form)
         words = Person("we", "we").fill(infinitive(phrase))
         if form == "(으)ㄹ까요":
@@ -98,7 +96,7 @@ def _second(dice: Dice, clause: Clause, actor: Actor, level: str, end: str) -> t
             chain.before.replace("저에게", "나에게" if level == "해" else "저에게"),
         )
     if level == "해":
-        if clause.request or dice.chance(0.2):
+        if clause.request:
             last = "줘" if chain.stem[-1] != "주" else ""
             korean = chain.before + (join(chain.stem, "아/어") + (f" {last}" if last else ""))
             return korean, f"please {words}", mark
@@ -125,7 +123,7 @@ def _end_for(dice: Dice, link: str, first: Clause, second: Clause, actor: Actor,
         shares |= {"want": 2.0, "must": 2.0}
         if mine and level in ("해요", "해"):
             shares["will"] = 1.5
-        if mine and level != "한다":
+        if mine and level in ("해요", "합니다"):
             shares["request"] = 2.5
         if mine:
             shares["let's"] = 1.5
@@ -140,7 +138,7 @@ def _end_for(dice: Dice, link: str, first: Clause, second: Clause, actor: Actor,
         shares = {"past": 8.0}
     if link == "while":
         shares = {"past": 7.0, "habit": 4.0, "want": 1.0}
-        if mine and level != "한다":
+        if mine and level in ("해요", "합니다"):
             shares["request"] = 0.7
     if link in ("because",):
         shares.pop("habit", None)
@@ -223,7 +221,7 @@ def linked(dice: Dice) -> Sentence:
         return _finish(dice, actor, level, given, korean, english, notes, link, mark, first)
     if link in ("when", "back"):
         link = "when"
-        if end == "past" and not dice.chance(0.3) and not chain.is_verb:
+        if end == "past" and not dice.chance(0.25):
             given = chain.before + join(chain.stem, "았/었을") + " 때"
         else:
             given = chain.before + join(chain.stem, "(으)ㄹ") + " 때"
@@ -238,13 +236,16 @@ def linked(dice: Dice) -> Sentence:
         english = f"{main} while {_gerund(actor.person, phrase)}"
         return _finish(dice, actor, level, given, korean, english, notes, link, mark, first)
     if link == "but":
+        if actor.honours and first.subject is None:
+            chain = honorific(chain, "있으시" if chain.stem == "있" else "")
         given = chain.before + (
             join(chain.stem, "았/었지만") if tense == "past" else join(chain.stem, "지만")
         )
         english = f"{text}, but {main}"
         return _finish(dice, actor, level, given, korean, english, notes, link, mark, first)
     if link == "and":
-        given = chain.before + join(chain.stem, "고")
+        joint = "아/어서" if chain.stem in ("오", "가", "일어나", "만나") else "고"
+        given = chain.before + join(chain.stem, joint)
         said = infinitive(phrase) if end not in ("past", "habit") else ""
         if said:
             return _and(dice, actor, level, given, first, second, end, notes)

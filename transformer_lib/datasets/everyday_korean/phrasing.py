@@ -274,6 +274,8 @@ def finite(
         The clause.
     """
     negative = negative or phrase.negative
+    if phrase.head == "still":
+        phrase, mid = VerbPhrase.parse(phrase.rest), "still"
     if phrase.cannot:
         modal, negative = ("could" if tense.startswith("past") else "can"), True
         if tense == "future":

@@ -5,7 +5,7 @@ from transformer_lib.datasets.everyday_korean.deeds import Deed
 from transformer_lib.datasets.everyday_korean.tables import Noun, Time, Verb
 from transformer_lib.datasets.korean_english.dice import Dice
 
-__all__ = ["TIMES_OF", "WILLED", "draw_level", "draw_time", "draw_verb"]
+__all__ = ["FAR_STEMS", "TIMES_OF", "WILLED", "draw_level", "draw_time", "draw_verb"]
 
 _LEVELS = {"해요": 46.0, "합니다": 12.0, "해": 24.0, "한다": 18.0}
 TIMES_OF: dict[str, list[Time]] = {
@@ -15,7 +15,7 @@ TIMES_OF: dict[str, list[Time]] = {
 TIMES_OF["s"] = [time for time in tables.TIMES if time.tenses == "s"]
 TIMES_OF["ps"] = [time for time in tables.TIMES if time.tenses == "ps"]
 # What one does in a certain summer or every year.
-_FAR_STEMS = {
+FAR_STEMS = {
     "배우",
     "졸업하",
     "입학하",
@@ -50,7 +50,7 @@ _FAR_STEMS = {
     "지원하",
     "키우",
 }
-WILLED = [verb for verb in tables.VERBS if not verb.flags & {"nodo", "state", "neg"}]
+WILLED = [verb for verb in tables.VERBS if not verb.flags & {"nodo", "state", "neg", "ing"}]
 _TAKING: dict[Noun, list[Verb]] = {}
 for _verb in tables.VERBS:
     for _noun in _verb.objects:
@@ -69,7 +69,7 @@ def draw_level(dice: Dice) -> str:
 
 def draw_time(dice: Dice, tense: str, deed: Deed | None = None) -> Time:
     """Draw a time for a tense: p, f, h, n, s or ps; some times are for certain deeds alone."""
-    far = deed is not None and deed.verb.stem in _FAR_STEMS
+    far = deed is not None and deed.verb.stem in FAR_STEMS
     abroad = deed is not None and deed.abroad
     if tense in "pfh" and (abroad or (far and dice.chance(0.45))):
         return dice.one(TIMES_OF[tense.upper()])

@@ -139,13 +139,16 @@ def _setting(dice: Dice, deed: Deed, level: str, asks: bool, actor: Actor) -> tu
     """Draw tense, time and negation; return the setting and the kind of tense."""
     flags = deed.verb.flags
     kind = dice.weighted(_TENSES)
+    yearly = deed.verb.stem in ("방문하", "휴가를 가", "소풍을 가", "떠나")
+    if "ing" in flags:
+        kind = "past progressive" if kind == "past" and dice.chance(0.4) else "progressive"
     if flags & {"state", "neg"}:
         kind = "state" if not dice.chance(0.1) or "neg" in flags else "past"
     elif "state2" in flags and kind not in ("past", "future"):
         kind = "state2"
     elif (
         (flags & {"once", "ride"} and kind in ("now", "progressive", "past progressive"))
-        or ("once" in flags and kind == "habit" and not deed.mid)
+        or ("once" in flags and kind == "habit" and not deed.mid and not yearly)
         or ("nodo" in flags and kind in ("future", "near"))
     ):
         kind = "past"
@@ -153,8 +156,10 @@ def _setting(dice: Dice, deed: Deed, level: str, asks: bool, actor: Actor) -> tu
         kind = "future"
     if kind == "habit" and level == "합니다" and asks:
         kind = "past"
-    key = {"past": "p", "future": "f", "near": "f", "habit": "h", "now": "n"}.get(kind, "")
-    needs_time = kind in ("near", "now") or (kind == "habit" and not deed.mid)
+    key = {"past": "p", "future": "f", "near": "f", "habit": "h", "yearly": "H", "now": "n"}.get(
+        kind, ""
+    )
+    needs_time = kind in ("near", "now", "yearly") or (kind == "habit" and not deed.mid)
     time = draw_time(dice, key, deed) if key and (needs_time or dice.chance(0.45)) else None
     if kind == "habit" and deed.mid and time and time.korean != "요즘":
         time = None
@@ -181,6 +186,7 @@ def _setting(dice: Dice, deed: Deed, level: str, asks: bool, actor: Actor) -> tu
             negation = "안"
     tense = {
         "habit": "present",
+        "yearly": "present",
         "now": "present",
         "near": "present",
         "state": "present",
@@ -192,6 +198,13 @@ def _setting(dice: Dice, deed: Deed, level: str, asks: bool, actor: Actor) -> tu
         opening = dice.one(_OPENINGS)
         if opening[0] in ("혹시", "아마", "갑자기", "드디어"):
             opening = ("", "")
+    if not asks and not opening[0] and level != "한다" and dice.chance(0.05):
+        polite = level != "해"
+        opening = (
+            ("아니요," if polite else "아니,", "no,")
+            if negation
+            else ("네," if polite else "응,", "yes,")
+        )
     topic = not dice.chance(0.22)
     return Setting(level, tense, negation, asks, time, topic, too, opening), kind
 
@@ -249,7 +262,9 @@ def clause_of(dice: Dice, actor: Actor, deed: Deed, level: str, asks: bool) -> S
     tense = tense if tense in ("past", "future") else "present"
     korean = ending(chain, tense, level, asks)
     english = _finite(actor, deed, setting, kind)
-    name = {"near": "present", "now": "present", "state2": "progressive"}.get(kind, kind)
+    name = {"yearly": "habit", "near": "present", "now": "present", "state2": "progressive"}.get(
+        kind, kind
+    )
     construction = "negation" if setting.negation else "question" if asks else name
     if setting.negation in ("못", "못하"):
         construction = "cannot"

@@ -356,7 +356,7 @@ def _verb(row: list[str]) -> Verb:
     korean, english, objects, flags, places, adverbs = _cells(row, 6)
     tokens = flags.split()
     article = next((token for token in tokens if token in ARTICLES), "a")
-    particle = next((token[2:] for token in tokens if token.startswith("p=")), "를")
+    particle = next((_text(token[2:]) for token in tokens if token.startswith("p=")), "를")
     special = next((token[4:] for token in tokens if token.startswith("hon=")), "")
     marks = {token for token in tokens if "=" not in token} | (
         {"hon"} if "hon=" in flags else set()

@@ -57,7 +57,6 @@ _FOR_OTHERS = frozenset(
         "wait",
         "write",
         "read",
-        "play",
         "sing",
         "give",
         "send",
@@ -118,7 +117,6 @@ _FOR_OTHERS = frozenset(
         "look",
         "answer",
         "reply",
-        "take",
         "tell",
         "cook",
         "press",
@@ -139,8 +137,8 @@ def _spoken(chain: Chain, form: str, after: str) -> str:
     return f"{text} {after}".strip()
 
 
-def _english(pattern: str, deed: Deed, person: Person, time: Time | None) -> str:
-    phrase = deed.english().plus(time.english if time else "")
+def _english(pattern: str, deed: Deed, person: Person, time: Time | None, company: str = "") -> str:
+    phrase = deed.english().plus(company, time.english if time else "")
     text = ing(phrase) if "~ing" in pattern else infinitive(phrase)
     if pattern.startswith(("could", "will", "can")):
         return finite(person, phrase, modal=pattern.split(" ")[0], question=True)
@@ -158,7 +156,9 @@ def request(dice: Dice) -> Sentence:
     verb, noun = draw_verb(dice, willed=True)
     if verb.flags & {"nodo2", "state2"} and "don't" not in pattern and verb.stem != "조심하":
         return request(dice)
-    helps = verb.english.split()[0] in _FOR_OTHERS and (verb.objects or verb.stem[-1] == "오")
+    helps = verb.english.split()[0] in _FOR_OTHERS and (
+        verb.objects or verb.stem in ("오", "돌아오")
+    )
     if after[:1] in ("주", "줘", "줄") and not (helps and "{own}" not in verb.english):
         return request(dice)
     tries = pattern.startswith("try")
@@ -225,11 +225,6 @@ def proposal(dice: Dice) -> Sentence:
         parts[2] = "함께"
     if time:
         deed.notes.word(time.korean)
-    english = _english(pattern, deed, _WE, time)
-    if together:
-        english += " together"
-        if time:
-            english = english.removesuffix(" together")
-            english = english.removesuffix(" " + time.english) + f" together {time.english}"
+    english = _english(pattern, deed, _WE, time, "together" if together else "")
     text = " ".join(part for part in [*parts, *deed.complements(dice, level), korean] if part)
     return finish(text, english, deed.notes, "let's", mark)
