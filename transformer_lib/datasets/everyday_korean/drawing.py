@@ -61,6 +61,7 @@ FRAMES: dict[Callable[[Dice], Sentence], float] = {
     happening.weather: 2.5,
     happening.homonym: 4.0,
 }
+_DOUBLED = (" at at ", " in in ", " to to ", " on on ")  # right, and yet nobody says it
 _POINTS: list[tuple[float, Callable[[Dice], Sentence]]] = []
 _sum = 0.0
 for _frame, _share in FRAMES.items():
@@ -116,5 +117,6 @@ def draw(random: Random) -> Sentence:
         point = random.random() * _sum
         frame = next(frame for limit, frame in _POINTS if point < limit)
         sentence = frame(dice)
-        if SHORTEST <= sentence.korean.count(" ") + 1 <= LONGEST:
+        fits = SHORTEST <= sentence.korean.count(" ") + 1 <= LONGEST
+        if fits and not any(doubled in sentence.english for doubled in _DOUBLED):
             return sentence
