@@ -175,7 +175,7 @@ class Deed:
             forms = "께"
         if forms == "에게" and level in ("해", "해요") and dice.chance(0.4):
             forms = "한테"
-        if forms == "에게" and self.object and self.object.number == "fixed":
+        if forms in ("에게", "한테") and self.object and self.object.kind in ("special", "place"):
             forms = "에"
         if forms == "과/와" and level in ("해", "해요") and dice.chance(0.5):
             forms = "하고" if dice.chance(0.5) else "이랑/랑"

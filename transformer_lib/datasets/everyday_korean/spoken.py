@@ -36,7 +36,7 @@ def colloquial(english: str) -> str:
         short = _NOT[word.lower()]
         return short.capitalize() if word[0].isupper() else short
 
-    text = english.replace("cannot", "can't").replace("I am not", "I'm not")
+    text = english.replace("cannot", "can't")
     text = _DENIED.sub(denied, text)
     if _ASKED.match(text):
         return text
