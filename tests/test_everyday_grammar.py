@@ -50,7 +50,7 @@ from transformer_lib.datasets.everyday_korean.spoken import colloquial
 from transformer_lib.datasets.korean_english.morphology import has_final
 
 ROOT = Path(everyday_korean.__file__).parents[3]
-FIRST_THOUSAND = "8e0ccb2610a5ee3ebbef754dc4dae5991b4f8cd3b27ed6777161dc63e98ee488"
+FIRST_THOUSAND = "80589cd463818f5b97c3626a14456d22f8499ebda9ae068a8374ff36840b0762"
 CONSTRUCTIONS = """
     adjective|after|age|and|because|become|before|but|can|cannot|clock|comparison|could you|counter
     |date
