@@ -298,13 +298,6 @@ def where_is(dice: Dice) -> Sentence:
     return finish(f"{subject} {now}{where} {korean}", text, notes, "open question", "?")
 
 
-_ASKED = {
-    "어때": "how is",
-    "뭐": "what is",
-    "누구": "who is",
-}
-
-
 def asked_about(dice: Dice) -> Sentence:
     """What is this? Who is that person? How was the movie? What kind of music do you like?"""
     level = draw_level(dice)

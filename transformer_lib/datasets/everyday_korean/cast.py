@@ -73,7 +73,6 @@ _THIRD = (
     ("그들", Person("they", "they")),
 )
 PERSONS = (*KINDS["person"], *KINDS["job"])
-_SINGULAR = {"they": "it"}
 
 
 def named(dice: Dice, noun: Noun, level: str) -> str:

@@ -81,7 +81,6 @@ def clock(dice: Dice) -> Sentence:
     return finish(f"{now}{part} {be(time, 'present', level)}", words, notes, "clock")
 
 
-_EVENTS = {"시작하다": ("start", "past present future"), "끝나다": ("end", "past present future")}
 _HAPPENING = [
     noun
     for noun in tables.KINDS["event"]

@@ -43,7 +43,6 @@ _LINKS = {
     "and": 3.0,
     "so_that": 5.0,
 }
-_ENDS = ("past", "future", "want", "must", "let's", "request", "will", "can", "question", "habit")
 
 
 def _chain(clause: Clause) -> Chain:

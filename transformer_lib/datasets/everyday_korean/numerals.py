@@ -10,10 +10,8 @@ __all__ = [
     "native",
     "ordinal",
     "sino",
-    "spoken_final",
 ]
 
-_NATIVE_UNITS = ["", "하나", "둘", "셋", "넷", "다섯", "여섯", "일곱", "여덟", "아홉"]
 _NATIVE_SHORT = ["", "한", "두", "세", "네", "다섯", "여섯", "일곱", "여덟", "아홉"]
 _NATIVE_TENS = ["", "열", "스물", "서른", "마흔", "쉰", "예순", "일흔", "여든", "아흔"]
 _SINO_UNITS = ["", "일", "이", "삼", "사", "오", "육", "칠", "팔", "구"]
@@ -141,8 +139,3 @@ def month_day(month: int, day: int, digits: bool = False) -> tuple[str, str]:
 def age_korean(age: int, digits: bool = False) -> str:
     """스무 살, 서른두 살; with digits 20살."""
     return f"{age}살" if digits else f"{native(age)} 살"
-
-
-def spoken_final(digit: str) -> bool:
-    """Tell whether the name of a digit closes with a consonant: 일, 삼, 육, 칠, 팔, 공."""
-    return digit in "013678"

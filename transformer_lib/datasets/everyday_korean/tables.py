@@ -456,7 +456,6 @@ def _state(row: list[str]) -> State:
 
 
 PHRASES = [_state(row) for row in rows("phrases")]
-_FIXED = {"work": "it", "class": "it", "everyone": "it", "nobody": "it", "spring": "it"}
 
 
 def _clause(text: str) -> Clause:
