@@ -951,7 +951,7 @@ def marian(tmp_path_factory):
 
     from safetensors.torch import load_file
 
-    from transformer_lib.pretrained import config_from_marian, transformer_from_marian
+    from transformer_lib.published.marian import config_from_marian, transformer_from_marian
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
