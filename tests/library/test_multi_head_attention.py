@@ -361,6 +361,27 @@ def test_arguments_are_left_alone():
     assert all(torch.equal(a, b) for a, b in zip(before, given_, strict=True))
 
 
+# What is left out
+
+
+@pytest.mark.parametrize("return_weights", [False, True])
+def test_without_keys_it_attends_to_itself(return_weights):
+    attention, x = layer(), random(2, 4, 12)
+    for masks in ({}, {"causal": True, "key_mask": padding_mask(torch.tensor([4, 2]), 4)}):
+        options = {"return_weights": return_weights, **masks}
+        expected = attention(x, x, x, **options)
+        for came in (attention(x, **options), attention(query=x, **options)):
+            torch.testing.assert_close(came, expected, rtol=0, atol=0)
+
+
+def test_without_values_the_keys_are_the_values():
+    attention, (query, key, value) = layer(), inputs()
+    assert torch.equal(attention(query, key), attention(query, key, key))
+    assert torch.equal(attention(query, key=key), attention(query, key, key))
+    assert not torch.allclose(attention(query, key), attention(query, key, value))
+    assert attention(query, key).shape == (2, 4, 12)
+
+
 # Keys and values projected before
 
 
