@@ -351,6 +351,7 @@ def test_batches_are_of_like_length_and_come_in_no_order_of_length():
     assert lengths not in (sorted(lengths), sorted(lengths, reverse=True))
 
 
+@pytest.mark.slow
 def test_the_order_does_not_depend_on_the_hash_seed():
     code = """
     from transformer_lib.training import Batches
@@ -671,6 +672,7 @@ def test_resuming_without_a_checkpoint_is_starting(tmp_path):
     assert read_log(tmp_path) == log
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [1, 2, 4, 5])
 def test_stopped_anywhere_and_resumed_it_is_the_same_run(stop, tmp_path):
     config = replace(SHORT, accumulate=2)
@@ -689,6 +691,7 @@ def test_stopped_anywhere_and_resumed_it_is_the_same_run(stop, tmp_path):
     assert_same_checkpoint(*last)
 
 
+@pytest.mark.slow
 def test_the_log_goes_back_with_the_checkpoint(tmp_path):
     tiny_trainer(tmp_path).train(5)
     checkpoints(tmp_path)[-1].unlink()  # as if the run had been killed before it was written
@@ -758,6 +761,7 @@ def one_thread():
     torch.set_num_threads(threads)
 
 
+@pytest.mark.slow
 def test_resumed_in_a_new_process(tmp_path, one_thread):
     # PolymathicAI/the_well#77, YehLi/xmodaler#15
     config = replace(SHORT, save_every=1)
@@ -773,6 +777,7 @@ def test_resumed_in_a_new_process(tmp_path, one_thread):
     assert_same_checkpoint(*[checkpoints(tmp_path / name)[-1] for name in ("stopped", "through")])
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_and_resumed_it_is_the_same_run(tmp_path, one_thread):
     chance, updates, seed = random.Random(0), 400, 0
     config = replace(SHORT, updates=updates, save_every=1)
@@ -806,6 +811,7 @@ def test_killed_at_any_moment_and_resumed_it_is_the_same_run(tmp_path, one_threa
     assert not (tmp_path / "checkpoint.part").exists()
 
 
+@pytest.mark.slow
 def test_the_bar_is_shown_in_a_terminal_only(capfd):
     tiny_trainer().train()
     assert capfd.readouterr().err == ""
@@ -862,6 +868,7 @@ def test_a_disk_that_fills_while_saving(kind, tmp_path, monkeypatch):
     assert_same_weights(again.model, through.model)
 
 
+@pytest.mark.slow
 def test_a_file_that_may_not_grow(tmp_path):
     pytest.importorskip("resource", reason="Windows has no limits of this kind")
     tiny_trainer(tmp_path).train(3)

@@ -244,6 +244,7 @@ def test_splitting_and_joining_what_does_not_fit(call, error, message):
     assert str(caught.value) == message
 
 
+@pytest.mark.slow
 def test_it_compiles_whole():
     query, key = torch.randn(QUERY.shape), torch.randn(KEY.shape)
     attention = MultiHeadAttention(6, 2).eval()

@@ -185,6 +185,7 @@ def test_everything_after_the_tensors_is_named():
         scaled_dot_product_attention(QUERY, KEY, VALUE, ones(4, 5).bool())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("return_weights", [False, True])
 def test_it_compiles_whole(return_weights):  # here: the compiler cannot trace the shape checks
     torch._dynamo.reset()
