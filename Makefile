@@ -22,9 +22,8 @@ SOURCES := _config.yml _toc.yml tools/export.py tools/imports.py \
 NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/nbval_sanitize.cfg \
 	--nbval-cell-timeout=600 --dist=loadfile -n 2
 
-MARKS :=
 PROFILE :=
-PYTEST = $(BIN)/pytest -n 2 --dist=loadfile $(MARKS) $(PROFILE)
+PYTEST = $(BIN)/pytest -n 2 --dist=loadfile $(PROFILE)
 SHAPES := --jaxtyping-packages=transformer_lib,beartype.beartype
 CHOSEN := --recent 10 --draw 60
 
@@ -74,9 +73,9 @@ export: $(READY)
 execute: export
 	$(BIN)/python tools/execute.py $(NOTEBOOKS)
 
-# The library's tests but for the slow ones; no site is built.
-quick: MARKS := -m "not slow"
-quick: lint check-export test-library
+# The library's tests but for the slow ones, in one go and without checking shapes; no site is built.
+quick: lint check-export
+	$(PYTEST) -m "not slow" tests/library
 
 # The stages one by one, each on two cores; ARCHITECTURE.md says how long they take. The site comes last:
 # without a Chromium it ends with a line that says so.
