@@ -10,8 +10,10 @@ from tools import export
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "transformer_lib"
-PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in
-         ("ARCHITECTURE.md", "CONTRIBUTING.md", "README.md")}
+PAGES = {
+    name: (ROOT / name).read_text(encoding="utf-8")
+    for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "README.md")
+}
 TREE = re.search(r"^```\n(.+?)^```$", PAGES["ARCHITECTURE.md"], re.M | re.S)[1]
 RANGE = "weighted_sum.py … translation.py"
 
@@ -20,7 +22,7 @@ def rooms() -> list[str]:
     """Return the paths in the tree, without the one line for all modules of chapters."""
     found, above = [], ""
     for line in TREE.replace(f"  {RANGE}\n", "").splitlines():
-        names = re.match(r"(  )?((?:[\w.]+/? )+) +\S", line)
+        names = re.match(r"(  )?((?:[\w.]+/?(?: |$))+)", line)
         if names:
             inside, listed = names[1], names[2].split()
             above = above if inside else listed[0]
@@ -48,12 +50,12 @@ def test_what_one_is_told_to_type_is_there(page):
     targets = set(re.findall(r"^([\w-]+):", makefile, re.M))
     code = re.findall(r"`([^`\n]+)`|^((?:make|\.venv/bin/).+)$", PAGES[page], re.M)
     for words in ((one or other).partition("#")[0].split() for one, other in code):
-        if words[0] == "make":
+        if words[:1] == ["make"]:
             names = {word for word in words[1:] if re.fullmatch(r"[a-z-]+", word)}
             assert names <= targets
         for word in words:
             path, *test = word.split("::")
-            if re.match(r"(book|recipes|tests|tools|transformer_lib)/[\w/.]+$", path):
+            if re.match(r"(recipes|tests|tools|transformer_lib)/[\w/.]+$", path):
                 assert (ROOT / path).exists(), word
                 tree = ast.parse((ROOT / path).read_text(encoding="utf-8")) if test else None
                 assert not test or test[0] in export.definitions(tree), word
