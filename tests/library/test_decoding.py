@@ -836,6 +836,7 @@ def test_tokens_come_as_often_as_they_should(options, weights):
     assert chi_squared < 20.5  # 5 degrees of freedom: once in 1000 seeds
 
 
+@pytest.mark.slow
 def test_sentences_come_as_often_as_their_probability_says():
     def logits(tokens):
         return logs({3: 0.5, END: 0.5} if len(tokens) < 2 else {END: 1.0}, 5)

@@ -181,6 +181,7 @@ def test_gradcheck_of_the_loss(spread):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", ["all", "others"])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 def test_every_float_dtype(spread, dtype):
@@ -558,6 +559,7 @@ def test_adam_is_pytorchs_over_a_whole_run():
         torch.testing.assert_close(a, b, atol=1e-7, rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_a_run_learns_and_logs():
     pairs = some_pairs(400)
     batches = Batches(pairs, tokens_per_batch=100)
@@ -660,6 +662,7 @@ def test_the_latest_are_kept(tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == [*names, "log.jsonl"]
 
 
+@pytest.mark.slow
 def test_resuming_without_a_checkpoint_is_starting(tmp_path):
     trainer = tiny_trainer(tmp_path / "new")
     assert trainer.resume() is False

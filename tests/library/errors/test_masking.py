@@ -136,6 +136,7 @@ def test_only_zero_and_minus_infinity_are_an_additive_mask(additive, error, expe
     assert message(error, mask_from_additive, additive) == expected
 
 
+@pytest.mark.slow
 def test_everything_compiles_whole():  # here, since the compiler cannot trace the shape checks
     def masks(lengths):
         keys = padding_mask(lengths, 4)[:, None, None, :]

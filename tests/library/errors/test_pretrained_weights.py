@@ -241,6 +241,7 @@ def test_without_the_hub_s_library_packages_still_serve(monkeypatch):
         find_published("some/model")
 
 
+@pytest.mark.slow
 def test_without_tokenizers(monkeypatch):
     without(monkeypatch, "tokenizers")
     for kind in (SentenceEncoder, Transcriber):
@@ -263,6 +264,7 @@ def test_a_wrong_checksum(tmp_path, monkeypatch):
         TextEncoder.from_pretrained(MINILM)
 
 
+@pytest.mark.slow
 def test_tokenizers_that_are_missing_damaged_or_another_s(folder, monkeypatch):
     with pytest.raises(FileNotFoundError, match=r"^name: no tokenizer\.json in"):
         Transcriber.from_pretrained(folder)
