@@ -9,8 +9,8 @@ names its module and says what the module is for::
 
 and marks what belongs there with ``#| export``, or ``#| export other_module`` to add to the module
 of an earlier chapter. Further down it may name another module and go on with that; ``part.module``
-is a module in the package ``part``. Imports move to the top; ``__all__`` lists functions, classes
-and constants.
+is a module in the package ``part``. Imports move to the top; what the same chapter puts into
+another module needs none, as in the notebook. ``__all__`` lists functions, classes and constants.
 
 Chapter order is import order: no cell imports what a later chapter defines, nor looks a module of
 the library up by name while it runs, and no modules import each other in a circle. Names are unique
@@ -85,6 +85,7 @@ class Module:
     name: str
     purposes: list[tuple[str, str]] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)
+    borrowed: list[tuple[str, str]] = field(default_factory=list)  # (module, name), of its chapters
 
     @property
     def path(self) -> str:
@@ -296,7 +297,22 @@ def read_book(root: Path, problems: list[str]) -> tuple[dict[str, Module], list[
         name = path.relative_to(root).as_posix()
         if any(LOOKS_LIKE_ONE.match(source) for _, _, source in read_cells(path)):
             problems.append(f"{name}: feeds the library, but is not in _toc.yml")
+    for module in modules.values():
+        module.borrowed = list(borrowed(module, modules))
     return modules, everything
+
+
+def borrowed(module: Module, modules: dict[str, Module]) -> Iterator[tuple[str, str]]:
+    """Yield (module, name) of what a module uses and its chapters put into another module."""
+    chapters = {cell.chapter for cell in module.cells}
+    there = {
+        name: other.name
+        for other in modules.values()
+        for name, cell in other.names()
+        if other is not module and cell.chapter in chapters and not name.startswith("_")
+    }
+    code = "\n".join(cell.source for cell in module.cells)
+    yield from ((there[name], name) for name in undefined(code, module.path) if name in there)
 
 
 def check_modules(modules: dict[str, Module]) -> Iterator[str]:
@@ -396,6 +412,7 @@ def check_loops(modules: dict[str, Module], root: Path) -> Iterator[str]:
             nodes = [node for node in cell.tree.body if not own_import(node, module.name)]
             found = package_imports(ast.Module(nodes, []))
             graph[module.name].update(leads_to(*one, known)[0] for one in found)
+        graph[module.name].update(other for other, _ in module.borrowed)
     for name, path, package in files:
         if name not in modules:
             found = package_imports(ast.parse(path.read_text(encoding="utf-8")), package)
@@ -442,9 +459,9 @@ def check_files(modules: dict[str, Module], root: Path) -> Iterator[str]:
             )
 
 
-def check_undefined(module: Module, code: str) -> Iterator[str]:
-    """Yield global names that a module uses and neither defines nor imports."""
-    top = symtable.symtable(code, module.path, "exec")
+def undefined(code: str, path: str) -> list[str]:
+    """Return the global names that a module's code uses and neither defines nor imports."""
+    top = symtable.symtable(code, path, "exec")
     symbols = top.get_symbols()
     known = {s.get_name() for s in symbols if s.is_assigned() or s.is_imported()}
     known |= {*dir(builtins), "__file__", "__name__"}
@@ -457,13 +474,12 @@ def check_undefined(module: Module, code: str) -> Iterator[str]:
         }
         return mine.union(*map(used, table.get_children()))
 
-    for name in sorted(used(top) - known):
-        yield f"{module.path}: uses {name}, which no export cell of it defines or imports"
+    return sorted(used(top) - known)
 
 
 def render(module: Module) -> str:
     """Return a module's code: what it is for, imports, ``__all__``, then the cells."""
-    imports: list[str] = []
+    imports = [f"from {PACKAGE}.{other} import {name}" for other, name in module.borrowed]
     body: list[str] = []
     for cell in module.cells:
         lines = cell.source.split("\n")
@@ -526,7 +542,10 @@ def build(root: Path) -> tuple[dict[Path, str], list[str]]:
     for module in modules.values():
         path = root / module.path
         files[path] = tidy(render(module), path)
-        problems += check_undefined(module, files[path])
+        problems += [
+            f"{module.path}: uses {name}, which no export cell of it defines or imports"
+            for name in undefined(files[path], module.path)
+        ]
     return files, problems
 
 
