@@ -9,8 +9,9 @@ names its module and says what the module is for::
 
 and marks what belongs there with ``#| export``, or ``#| export other_module`` to add to the module
 of an earlier chapter. Further down it may name another module and go on with that; ``part.module``
-is a module in the package ``part``. Imports move to the top; what the same chapter puts into
-another module needs none, as in the notebook. ``__all__`` lists functions, classes and constants.
+is a module in the package ``part``. Imports move to the top; what the same chapter imports for
+another module, or puts there, need not be imported again, as in the notebook. ``__all__`` lists
+functions, classes and constants.
 
 Chapter order is import order: no cell imports what a later chapter defines, nor looks a module of
 the library up by name while it runs, and no modules import each other in a circle. Names are unique
@@ -85,7 +86,7 @@ class Module:
     name: str
     purposes: list[tuple[str, str]] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)
-    borrowed: list[tuple[str, str]] = field(default_factory=list)  # (module, name), of its chapters
+    borrowed: list[str] = field(default_factory=list)  # imports that its chapters make elsewhere
 
     @property
     def path(self) -> str:
@@ -113,6 +114,17 @@ def definitions(tree: ast.Module) -> Iterator[str]:
             yield node.name
         elif isinstance(node, ASSIGNMENTS):
             yield from assigned(node)
+
+
+def imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield the names that a cell imports at its top, each with an import of it alone."""
+    for node in tree.body:
+        if isinstance(node, IMPORTS):
+            for alias in node.names:
+                one = ast.Import([alias])
+                if isinstance(node, ast.ImportFrom):
+                    one = ast.ImportFrom(node.module, [alias], node.level)
+                yield alias.asname or alias.name, ast.unparse(one)
 
 
 def harmless(node: ast.stmt) -> bool:
@@ -302,17 +314,22 @@ def read_book(root: Path, problems: list[str]) -> tuple[dict[str, Module], list[
     return modules, everything
 
 
-def borrowed(module: Module, modules: dict[str, Module]) -> Iterator[tuple[str, str]]:
-    """Yield (module, name) of what a module uses and its chapters put into another module."""
+def borrowed(module: Module, modules: dict[str, Module]) -> Iterator[str]:
+    """Yield imports of what a module uses and its chapters define or import for another module."""
     chapters = {cell.chapter for cell in module.cells}
-    there = {
-        name: other.name
-        for other in modules.values()
-        for name, cell in other.names()
-        if other is not module and cell.chapter in chapters and not name.startswith("_")
-    }
+    there: dict[str, set[str]] = {}
+    for other in modules.values():
+        for cell in other.cells:
+            if other is not module and cell.chapter in chapters:
+                for name in definitions(cell.tree):
+                    if not name.startswith("_"):
+                        there[name] = {f"from {PACKAGE}.{other.name} import {name}"}
+                for name, statement in imported(cell.tree):
+                    there.setdefault(name, set()).add(statement)
     code = "\n".join(cell.source for cell in module.cells)
-    yield from ((there[name], name) for name in undefined(code, module.path) if name in there)
+    for name in undefined(code, module.path):
+        if len(there.get(name, ())) == 1:  # else the cells do not agree on what it is
+            yield from there[name]
 
 
 def check_modules(modules: dict[str, Module]) -> Iterator[str]:
@@ -412,7 +429,8 @@ def check_loops(modules: dict[str, Module], root: Path) -> Iterator[str]:
             nodes = [node for node in cell.tree.body if not own_import(node, module.name)]
             found = package_imports(ast.Module(nodes, []))
             graph[module.name].update(leads_to(*one, known)[0] for one in found)
-        graph[module.name].update(other for other, _ in module.borrowed)
+        found = package_imports(ast.parse("\n".join(module.borrowed)))
+        graph[module.name].update(leads_to(*one, known)[0] for one in found)
     for name, path, package in files:
         if name not in modules:
             found = package_imports(ast.parse(path.read_text(encoding="utf-8")), package)
@@ -479,7 +497,7 @@ def undefined(code: str, path: str) -> list[str]:
 
 def render(module: Module) -> str:
     """Return a module's code: what it is for, imports, ``__all__``, then the cells."""
-    imports = [f"from {PACKAGE}.{other} import {name}" for other, name in module.borrowed]
+    imports = [*module.borrowed]
     body: list[str] = []
     for cell in module.cells:
         lines = cell.source.split("\n")

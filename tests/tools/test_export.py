@@ -181,13 +181,16 @@ def test_a_module_in_a_package(project):
 
 def test_modules_of_one_chapter_use_each_other_as_the_notebook_does(project):
     project.write(*PART)
-    sums = [weights("Sums.", "part.sums"), EXPORT + "def total(x): return sum(x)\n_HALF = 0.5"]
-    means = "class Mean:\n    def __call__(self, x): return total(x) / len(x)"
+    total = "import math\nfrom os import path as p\ndef total(x): return sum(x)\n_HALF = 0.5"
+    sums = [weights("Sums.", "part.sums"), EXPORT + total]
+    means = "class Mean:\n    def __call__(self, x): return math.tau + p.sep + total(x) / len(x)"
     project.chapter("01_sums", *sums, weights("Means.", "part.means"), EXPORT + means)
     assert project.export() == 0
-    assert "from transformer_lib.part.sums import total\n" in project.read(
-        "transformer_lib/part/means.py"
+    assert (
+        "import math\nfrom os import path as p\n\nfrom transformer_lib.part.sums import total\n"
+        in (project.read("transformer_lib/part/means.py"))
     )
+    assert "import" not in project.read("transformer_lib/part/sums.py").partition('"""\n')[2]
     project.chapter("02_later", weights("Late.", "late"), EXPORT + "def f(): return total")
     assert "transformer_lib/late.py: uses total, which" in project.problems()
     private = [weights("Halves.", "part.means"), EXPORT + "def half(x): return _HALF * x"]
