@@ -33,20 +33,12 @@ from torch.nn import functional as F
 from tqdm import tqdm
 
 from transformer_lib.datasets import scenes
-from transformer_lib.detr import (
-    DETR,
-    DETRConfig,
-    ImageProcessor,
-    Predictions,
-    ResNetConfig,
-    Target,
-    evaluate,
-    generalized_iou,
-    image_positions,
-    set_loss,
-    to_centres,
-    to_corners,
-)
+from transformer_lib.detection.boxes import generalized_iou, to_centres, to_corners
+from transformer_lib.detection.configuration import DETRConfig, ResNetConfig
+from transformer_lib.detection.detr import DETR, Predictions, image_positions
+from transformer_lib.detection.evaluation import evaluate
+from transformer_lib.detection.matching import Target, set_loss
+from transformer_lib.detection.processing import ImageProcessor
 from transformer_lib.multi_head_attention import KeysValues
 
 ROOT = Path(__file__).resolve().parent.parent

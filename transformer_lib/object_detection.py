@@ -29,16 +29,11 @@ from torch import Tensor
 from tqdm import tqdm
 
 from transformer_lib._checks.common import require_corners, require_dataset, require_pixels
-from transformer_lib.detr import (
-    DETR,
-    BatchNorm,
-    Detections,
-    ImageProcessor,
-    Target,
-    postprocess,
-    set_loss,
-    to_centres,
-)
+from transformer_lib.detection.boxes import to_centres
+from transformer_lib.detection.detr import DETR
+from transformer_lib.detection.matching import Target, set_loss
+from transformer_lib.detection.processing import Detections, ImageProcessor, postprocess
+from transformer_lib.detection.resnet import BatchNorm
 from transformer_lib.pretrained import find_published
 
 __all__ = [
@@ -381,7 +376,7 @@ class ObjectDetectionPipeline:
         """Write model and processor in Hugging Face's layout, for :func:`pipeline` to read.
 
         Where transformers reads them otherwise is said at
-        :meth:`transformer_lib.detr.DETR.save_pretrained`.
+        :meth:`transformer_lib.detection.detr.DETR.save_pretrained`.
         """
         self.model.save_pretrained(folder)
         self.processor.save_pretrained(folder)

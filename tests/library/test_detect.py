@@ -12,7 +12,9 @@ from PIL import Image
 
 import transformer_lib
 from transformer_lib.__main__ import main
-from transformer_lib.detr import DETR, DETRConfig, ImageProcessor, ResNetConfig
+from transformer_lib.detection.configuration import DETRConfig, ResNetConfig
+from transformer_lib.detection.detr import DETR
+from transformer_lib.detection.processing import ImageProcessor
 from transformer_lib.object_detection import ObjectDetectionPipeline
 
 ROOT = Path(transformer_lib.__file__).parent.parent

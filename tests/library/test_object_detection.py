@@ -20,9 +20,13 @@ import torch
 from matplotlib.patches import Rectangle
 from PIL import Image
 
-from transformer_lib import object_detection, plotting
+from transformer_lib import object_detection
+from transformer_lib.course import plotting
 from transformer_lib.datasets import scenes
-from transformer_lib.detr import DETR, DETRConfig, ImageProcessor, Predictions, ResNetConfig, iou
+from transformer_lib.detection.boxes import iou
+from transformer_lib.detection.configuration import DETRConfig, ResNetConfig
+from transformer_lib.detection.detr import DETR, Predictions
+from transformer_lib.detection.processing import ImageProcessor
 from transformer_lib.object_detection import (
     AnnotatedImage,
     ObjectDetectionPipeline,
@@ -1134,6 +1138,8 @@ def test_weights_go_back_a_part_of_the_way(learner):
         for keep in (0.0, 0.5, 1.0)
     )
     for name, before in learner.model.state_dict().items():
+        if name.endswith("num_batches_tracked"):
+            continue
         if name.startswith("class_head."):
             torch.testing.assert_close(half[name], all_the_way[name])
             assert not torch.equal(none[name][:4], before[:4])

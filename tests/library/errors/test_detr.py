@@ -12,29 +12,14 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from transformer_lib.detr import (
-    DETR,
-    BatchNorm,
-    DETRConfig,
-    ImageProcessor,
-    Predictions,
-    ResNet,
-    ResNetConfig,
-    Target,
-    assign,
-    config_from_published,
-    config_to_published,
-    evaluate,
-    for_detection,
-    generalized_iou,
-    image_positions,
-    iou,
-    match,
-    postprocess,
-    set_loss,
-    to_centres,
-    to_corners,
-)
+from transformer_lib.detection.boxes import generalized_iou, iou, to_centres, to_corners
+from transformer_lib.detection.configuration import DETRConfig, ResNetConfig
+from transformer_lib.detection.detr import DETR, Predictions, for_detection, image_positions
+from transformer_lib.detection.evaluation import evaluate
+from transformer_lib.detection.matching import Target, assign, match, set_loss
+from transformer_lib.detection.processing import ImageProcessor, postprocess
+from transformer_lib.detection.published import config_from_published, config_to_published
+from transformer_lib.detection.resnet import BatchNorm, ResNet
 
 BACKBONE = ResNetConfig(depths=(1,), widths=(8,), stem_width=8, block="basic")
 CONFIG = DETRConfig(
@@ -279,7 +264,7 @@ def test_labels_out_of_range(function, label: int) -> None:
 )
 def test_boxes_in_another_form(function, box: tuple[float, ...]) -> None:
     with pytest.raises(
-        ValueError, match=r"^targets: box \[.*\] in picture 1 is not \(cx, cy, w, h\) in shares"
+        ValueError, match=r"^targets: box \[.*\] in picture 1 is not \(cx, cy, w, h\) in norm"
     ):
         function(predictions(), [target(), target(box=box)])
 

@@ -17,14 +17,10 @@ import torch
 from PIL import Image
 
 from transformer_lib.datasets import scenes
-from transformer_lib.detr import (
-    DETR,
-    DETRConfig,
-    ImageProcessor,
-    ResNetConfig,
-    evaluate,
-    for_detection,
-)
+from transformer_lib.detection.configuration import DETRConfig, ResNetConfig
+from transformer_lib.detection.detr import DETR, for_detection
+from transformer_lib.detection.evaluation import evaluate
+from transformer_lib.detection.processing import ImageProcessor
 from transformer_lib.object_detection import (
     ObjectDetectionPipeline,
     draw_detections,
@@ -648,5 +644,5 @@ def test_what_cannot_be_scored(detector, boxes, options, message):
 def test_predictions_that_are_no_numbers_are_not_scored(detector):
     model = copy.deepcopy(detector.model)
     torch.nn.init.constant_(model.class_head.bias, float("nan"))
-    with pytest.raises(ValueError, match=r"^predictions: NaN or infinity for picture 0"):
+    with pytest.raises(ValueError, match=r"^model: NaN or infinity in its predictions"):
         evaluate(model, detector.processor, [example()])
