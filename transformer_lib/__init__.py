@@ -28,6 +28,7 @@ from transformer_lib.detection.processing import ImageProcessor
 from transformer_lib.embedding import Generator, InputLayer, TokenEmbedding
 from transformer_lib.feed_forward import ACTIVATIONS, FeedForward
 from transformer_lib.inner_product import cosine_similarity, inner_product, unit_vectors
+from transformer_lib.layers import Decoder, DecoderLayer, Encoder, EncoderLayer
 from transformer_lib.masking import (
     band_mask,
     causal_mask,
@@ -36,7 +37,6 @@ from transformer_lib.masking import (
     mask_from_hidden,
     mask_to_additive,
     padding_mask,
-    require_mask,
 )
 from transformer_lib.multi_head_attention import (
     KeysValues,
@@ -102,10 +102,6 @@ from transformer_lib.training import (
     training_step,
 )
 from transformer_lib.transformer import (
-    Decoder,
-    DecoderLayer,
-    Encoder,
-    EncoderLayer,
     TextEncoder,
     Transformer,
     TransformerConfig,
@@ -225,7 +221,6 @@ __all__ = [
     "read_tensors",
     "read_wav",
     "record_attention",
-    "require_mask",
     "require_state",
     "sample",
     "scaled_dot_product_attention",

@@ -15,11 +15,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from transformer_lib._checks.common import require_mask
 from transformer_lib.add_norm import AddNorm
 from transformer_lib.embedding import Generator
-from transformer_lib.masking import causal_mask, combine_masks, require_mask
+from transformer_lib.layers import DecoderLayer, EncoderLayer
+from transformer_lib.masking import causal_mask, combine_masks
 from transformer_lib.multi_head_attention import KeysValues
-from transformer_lib.transformer import DecoderLayer, EncoderLayer, Transformer
+from transformer_lib.transformer import Transformer
 
 __all__ = [
     "CachedDecoder",

@@ -5,19 +5,22 @@ tools/export.py; edit the notebook.
 """
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from transformer_lib._checks.common import require_axes, require_floating
+from transformer_lib._checks import layers as check
 
 __all__ = ["ACTIVATIONS", "FeedForward"]
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
     "gelu": F.gelu,
-    "swish": F.silu,
+    "gelu_tanh": partial(F.gelu, approximate="tanh"),
+    "silu": F.silu,
 }
 
 
@@ -29,52 +32,34 @@ class FeedForward(nn.Module):
     Args:
         d_model: Width of the vectors that come in and go out.
         d_ff: Width between the two layers.
-        activation: "relu" (the paper), "gelu" (BERT; the exact one) or "swish" (Marian).
+        activation: "relu" (the paper), "gelu" (BERT), "gelu_tanh" (GPT-2) or "silu" (Marian).
         dropout: Probability of dropping a number between the layers while training; 0 in the
             paper.
-
-    Raises:
-        ValueError: The activation is unknown, or ``dropout`` is no probability.
+        **factory: ``device`` and ``dtype`` of the parameters, as in PyTorch's layers.
 
     Source: Vaswani et al. (2017), section 3.3.
     """
 
     def __init__(
-        self, d_model: int, d_ff: int, *, activation: str = "relu", dropout: float = 0.0
+        self,
+        d_model: int,
+        d_ff: int,
+        *,
+        activation: str = "relu",
+        dropout: float = 0.0,
+        **factory: Any,
     ) -> None:
         super().__init__()
-        if activation not in ACTIVATIONS:
-            raise ValueError(
-                f"activation: expected one of {', '.join(ACTIVATIONS)}, got {activation!r}"
-            )
-        if not 0 <= dropout <= 1:
-            raise ValueError(f"dropout: expected a probability from 0 to 1, got {dropout}")
+        check.feed_forward(activation, list(ACTIVATIONS), dropout)
         self.activation = ACTIVATIONS[activation]
-        self.inner = nn.Linear(d_model, d_ff)
-        self.outer = nn.Linear(d_ff, d_model)
+        self.inner = nn.Linear(d_model, d_ff, **factory)
+        self.outer = nn.Linear(d_ff, d_model, **factory)
         self.dropout = nn.Dropout(dropout)
         for layer in (self.inner, self.outer):
             nn.init.xavier_uniform_(layer.weight)
             nn.init.zeros_(layer.bias)
 
     def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
-        """Transform every vector along the last axis by itself.
-
-        Args:
-            x: Vectors of shape (*batch, d_model), with any number of axes before the last.
-
-        Returns:
-            Vectors of the same shape. A NaN spoils the vector it stands in and no other. Without
-            vectors the result is as empty as ``x``.
-
-        Raises:
-            TypeError: ``x`` is not a floating-point tensor.
-            ValueError: ``x`` has no axis, or vectors of another width.
-        """
-        require_floating(x=x)
-        require_axes("d_model", x=x)
-        if x.shape[-1] != self.inner.in_features:
-            raise ValueError(
-                f"x: expected d_model = {self.inner.in_features}, got shape {tuple(x.shape)}"
-            )
+        """Transform every vector along the last axis by itself; a NaN spoils no other vector."""
+        check.vectors(x, self.inner.in_features)
         return self.outer(self.dropout(self.activation(self.inner(x))))

@@ -29,11 +29,10 @@ from torch.nn import functional as F
 from transformer_lib._checks.common import require_floating
 from transformer_lib.decoding import CachedDecoder, NextToken, beam_search, greedy
 from transformer_lib.embedding import Generator, InputLayer, TokenEmbedding
+from transformer_lib.layers import Decoder, Encoder
 from transformer_lib.multi_head_attention import KeysValues
 from transformer_lib.positional_encoding import LearnedPositions
 from transformer_lib.transformer import (
-    Decoder,
-    Encoder,
     TextEncoder,
     Transformer,
     TransformerConfig,

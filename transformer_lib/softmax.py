@@ -8,12 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transformer_lib._checks.common import (
-    require_axes,
-    require_broadcastable,
-    require_floating,
-    require_same_size,
-)
+from transformer_lib._checks import attention as check
 
 __all__ = ["softmax", "softmax_jacobian", "softmax_jvp"]
 
@@ -26,25 +21,14 @@ def softmax(scores: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n"]:
     """Turn scores into weights that are at least 0 and sum to 1 along the last axis.
 
     The largest score of each row is subtracted first, so that no exponential overflows. Half
-    precision is computed in float32 and rounded once.
+    precision is computed in float32 and rounded once. A score of −∞ gets weight 0. A row whose
+    scores are all −∞, a query that may attend to nothing, gets zeros, and so does its gradient. A
+    NaN or a +∞ makes its whole row NaN.
 
-    Args:
-        scores: Scores of shape (*batch, n), of any sign and size. A score of −∞ gets weight 0.
-
-    Returns:
-        Weights of the shape and dtype of ``scores``. A row whose scores are all −∞, a query that
-        may attend to nothing, gets zeros, and so does its gradient. A NaN or a +∞ makes its whole
-        row NaN. With n = 0 the result is as empty as ``scores``.
-
-    Raises:
-        TypeError: ``scores`` is not a floating-point tensor.
-        ValueError: ``scores`` has no axis.
-
-    Source: Vaswani et al. (2017), equation 1. The subtraction: Goodfellow et al. (2016),
-    section 4.1.
+    Source: Vaswani et al. (2017), equation 1. The subtraction: Goodfellow et al. (2016), section
+    4.1.
     """
-    require_floating(scores=scores)
-    require_axes("n", scores=scores)
+    check.rows("n", scores=scores)
     if scores.shape[-1] == 0:
         return scores.clone()  # there is no largest score
     wide = _at_least_float32(scores)
@@ -59,23 +43,13 @@ def softmax(scores: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n"]:
 def softmax_jacobian(weights: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n n"]:
     """Return the Jacobian of the softmax, diag(s) − s sᵀ, for given weights s.
 
-    Args:
-        weights: Weights of shape (*batch, n): the result of `softmax`, not the scores. Each row
-            sums to 1, or is all zeros for a query that may attend to nothing.
-
-    Returns:
-        Jacobians of shape (*batch, n, n) in the dtype of ``weights``; entry (i, j) is the
-        derivative of weight i with respect to score j. Weights of only zeros give a matrix of
-        zeros. A NaN weight makes its row and its column NaN. With n = 0 the matrices are empty.
-
-    Raises:
-        TypeError: ``weights`` is not a floating-point tensor.
-        ValueError: ``weights`` has no axis.
+    Entry (i, j) is the derivative of weight i with respect to score j. The weights are the result
+    of `softmax`, not the scores; weights of only zeros, of a query that may attend to nothing,
+    give a matrix of zeros. A NaN weight makes its row and its column NaN.
 
     Source: Bridle (1990), the derivative of the softmax.
     """
-    require_floating(weights=weights)
-    require_axes("n", weights=weights)
+    check.rows("n", weights=weights)
     wide = _at_least_float32(weights)
     products = wide.unsqueeze(-1) * wide.unsqueeze(-2)
     return (torch.diag_embed(wide) - products).to(weights.dtype)
@@ -86,29 +60,14 @@ def softmax_jvp(
 ) -> Float[Tensor, "*#batch n"]:
     """Multiply the Jacobian of the softmax by a vector without forming the matrix.
 
-    Computes s ⊙ (u − ⟨s, u⟩) with n numbers a row instead of n². The Jacobian is symmetric, so this
-    is the vector-Jacobian product too: with ``vector`` = ∂L/∂s the result is ∂L/∂z.
-
-    Args:
-        weights: Weights s of shape (*batch, n): the result of `softmax`, not the scores. Each row
-            sums to 1, or is all zeros for a query that may attend to nothing.
-        vector: Vectors u of shape (*batch, n).
-
-    Returns:
-        Products of shape (*batch, n) in the dtype of ``weights``. The batch axes are broadcast.
-        Where a weight is 0 the product is 0. A NaN or an infinity in a row of either argument
-        makes the row of the result NaN. With n = 0 the result is empty.
-
-    Raises:
-        TypeError: An argument is not a floating-point tensor, or dtypes or devices differ.
-        ValueError: An argument has no axis, ``n`` differs, or the batch axes do not broadcast.
+    Computes s ⊙ (u − ⟨s, u⟩) with n numbers a row instead of n². The Jacobian is symmetric, so
+    this is the vector-Jacobian product too: with ``vector`` = ∂L/∂s the result is ∂L/∂z. The
+    weights s are the result of `softmax`, not the scores. Where a weight is 0 the product is 0. A
+    NaN or an infinity in a row of either argument makes the row of the result NaN.
 
     Source: Bridle (1990), the derivative of the softmax, multiplied out.
     """
-    require_floating(weights=weights, vector=vector)
-    require_axes("n", weights=weights, vector=vector)
-    require_same_size("n", weights=(weights, -1), vector=(vector, -1))
-    require_broadcastable("batch", weights=weights.shape[:-1], vector=vector.shape[:-1])
+    check.softmax_jvp(weights, vector)
     s, u = _at_least_float32(weights), _at_least_float32(vector)
     average = (s * u).sum(dim=-1, keepdim=True)
     return (s * (u - average)).to(weights.dtype)

@@ -21,7 +21,7 @@ def random(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> Te
 def double_norm(d_model: int, eps: float = 1e-5) -> LayerNorm:
     """Return a module in float64 whose gain and bias are not 1 and 0."""
     norm = LayerNorm(d_model, eps=eps).double()
-    norm.load_state_dict({"gain": random(d_model, seed=1), "bias": random(d_model, seed=2)})
+    norm.load_state_dict({"weight": random(d_model, seed=1), "bias": random(d_model, seed=2)})
     return norm
 
 
@@ -43,7 +43,7 @@ def test_values_and_gradients_are_those_of_torch(eps, shape):
     x, grad = (3 * random(*shape) + 2).requires_grad_(), random(*shape, seed=3)
     expected = theirs(x)
     their_grads = torch.autograd.grad(expected, (x, *theirs.parameters()), grad)
-    for result in (ours(x), layer_norm(x, eps=eps) * ours.gain + ours.bias):
+    for result in (ours(x), layer_norm(x, eps=eps) * ours.weight + ours.bias):
         torch.testing.assert_close(result, expected)
         our_grads = torch.autograd.grad(result, (x, *ours.parameters()), grad)
         for came, wanted in zip(our_grads, their_grads, strict=True):
@@ -74,7 +74,9 @@ def test_gradcheck(eps):
     norm = double_norm(5, eps)
     assert torch.autograd.gradcheck(lambda x: layer_norm(x, eps=eps), x)
     assert torch.autograd.gradcheck(
-        lambda x, gain, bias: torch.func.functional_call(norm, {"gain": gain, "bias": bias}, (x,)),
+        lambda x, weight, bias: torch.func.functional_call(
+            norm, {"weight": weight, "bias": bias}, (x,)
+        ),
         (x, *norm.parameters()),
     )
 
@@ -200,13 +202,13 @@ def test_the_input_is_not_changed():
 def test_parameters_and_how_they_start():
     norm = LayerNorm(512)
     assert {name: tuple(p.shape) for name, p in norm.named_parameters()} == {
-        "gain": (512,),
+        "weight": (512,),
         "bias": (512,),
     }
-    assert norm.gain.eq(1).all()
+    assert norm.weight.eq(1).all()
     assert norm.bias.eq(0).all()
     assert norm.eps == 1e-5
-    assert set(AddNorm(512).state_dict()) == {"norm.gain", "norm.bias"}
+    assert set(AddNorm(512).state_dict()) == {"norm.weight", "norm.bias"}
 
 
 # Both orders
@@ -245,7 +247,7 @@ def test_it_is_the_feed_forward_half_of_pytorchs_encoder_layer(norm_first):
     add_norm = AddNorm(6, norm_first=norm_first, eps=1e-3)
     nn.init.normal_(layer.norm2.weight)
     nn.init.normal_(layer.norm2.bias)
-    add_norm.norm.load_state_dict({"gain": layer.norm2.weight, "bias": layer.norm2.bias})
+    add_norm.norm.load_state_dict({"weight": layer.norm2.weight, "bias": layer.norm2.bias})
     if norm_first:
         expected = x + layer._ff_block(layer.norm2(x))
     else:

@@ -75,7 +75,7 @@ def lively(model: nn.Module) -> None:
             continue
         if name.endswith("running_var"):
             tensor.data.uniform_(0.5, 2, generator=generator)
-        elif name.endswith(("gain", "norm.weight", "normalization.weight", "layernorm.weight")):
+        elif name.endswith(("norm.weight", "normalization.weight", "layernorm.weight")):
             tensor.data.uniform_(0.7, 1.3, generator=generator)
         else:
             wide = math.sqrt(2 / max(1, tensor[0].numel())) if tensor.dim() > 1 else 0.2
@@ -880,7 +880,7 @@ def test_a_model_comes_back_as_it_was_saved(tmp_path) -> None:
 
 
 def test_configurations_round_trip() -> None:
-    config = replace(CONFIG, labels={2: "cat"}, activation="swish", feed_forward_dropout=0.25)
+    config = replace(CONFIG, labels={2: "cat"}, activation="silu", feed_forward_dropout=0.25)
     assert DETRConfig.from_json(config.to_json()) == config
     published = json.loads(json.dumps(config_to_published(config)))
     assert config_from_published(published) == config

@@ -183,7 +183,7 @@ def test_the_norm_is_taken_of_the_sum():
     layer, x = InputLayer(WIDTH, place, norm_eps=1e-3).double(), random(2, 5, WIDTH)
     expected = F.layer_norm(x + place.table[:5].double(), (WIDTH,), eps=1e-3)
     torch.testing.assert_close(layer(x), expected)
-    assert [name for name, _ in layer.named_parameters()] == ["norm.gain", "norm.bias"]
+    assert [name for name, _ in layer.named_parameters()] == ["norm.weight", "norm.bias"]
 
 
 def test_dropout_falls_on_the_sum_and_in_training_only():
@@ -292,7 +292,7 @@ def test_weights_are_counted_and_saved_once():
     assert [name for name, _ in model.named_parameters()] == list(model.state_dict())
     assert sum(p.numel() for p in model.parameters()) == WORDS * WIDTH + WORDS
     assert not list(Generator(WIDTH, WORDS, tied=model.embedding).parameters())
-    assert list(Generator(WIDTH, WORDS).state_dict()) == ["_weight"]
+    assert list(Generator(WIDTH, WORDS).state_dict()) == ["weight"]
 
 
 def test_three_places_share_one_matrix():

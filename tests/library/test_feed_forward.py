@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from transformer_lib.feed_forward import ACTIVATIONS, FeedForward
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-NAMES = ("relu", "gelu", "swish")
+NAMES = ("relu", "gelu", "gelu_tanh", "silu")
 
 
 def random(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> Tensor:
@@ -53,7 +53,8 @@ def test_every_number_by_hand():
 @pytest.mark.parametrize("activation", NAMES)
 @pytest.mark.parametrize("shape", [(4,), (3, 4), (2, 3, 4), (2, 1, 3, 4)])
 def test_values_and_gradients_are_those_of_torch(activation, shape):
-    function = {"relu": nn.ReLU(), "gelu": nn.GELU(), "swish": nn.SiLU()}[activation]
+    theirs_of = {"relu": nn.ReLU(), "gelu": nn.GELU(), "gelu_tanh": nn.GELU("tanh")}
+    function = theirs_of.get(activation, nn.SiLU())
     ours = network(activation=activation)
     theirs = nn.Sequential(nn.Linear(4, 7), function, nn.Linear(7, 4)).double()
     theirs.load_state_dict(dict(zip(theirs.state_dict(), ours.state_dict().values(), strict=True)))
@@ -88,7 +89,7 @@ def test_activations_at_known_points():
     assert ACTIVATIONS["relu"](x).tolist() == [0, 0, 2]
     by_erf = 0.5 * x * (1 + torch.erf(x / 2**0.5))
     torch.testing.assert_close(ACTIVATIONS["gelu"](x), by_erf, atol=1e-12, rtol=0)
-    torch.testing.assert_close(ACTIVATIONS["swish"](x), x / (1 + torch.exp(-x)))
+    torch.testing.assert_close(ACTIVATIONS["silu"](x), x / (1 + torch.exp(-x)))
 
 
 @pytest.mark.parametrize("activation", NAMES)

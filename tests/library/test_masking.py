@@ -13,7 +13,6 @@ from transformer_lib.masking import (
     mask_from_hidden,
     mask_to_additive,
     padding_mask,
-    require_mask,
 )
 from transformer_lib.softmax import softmax
 
@@ -184,7 +183,3 @@ def test_converters_keep_the_shape(shape):
     assert mask_from_hidden(mask).shape == shape
     assert mask_to_additive(mask).shape == shape
     assert mask_from_additive(torch.zeros(shape)).shape == shape
-
-
-def test_a_mask_is_a_mask():
-    assert require_mask(torch.ones(2, dtype=torch.bool)) is None

@@ -6,26 +6,72 @@ from typing import Any, Literal, get_args, get_origin
 import torch
 from torch import Tensor
 
-_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+
+
+def kind(value: Any) -> str:
+    """Say what came where a tensor of another kind was expected: its dtype, or its type."""
+    return str(value.dtype) if isinstance(value, Tensor) else type(value).__name__
 
 
 def require_floating(**tensors: Any) -> None:
-    """Raise TypeError unless all are dense floating-point tensors of one dtype on one device."""
+    """Raise TypeError unless all are dense floating-point tensors of one dtype on one device.
+
+    Under autocast the dtypes may differ, since every operation chooses its own.
+    """
     for name, tensor in tensors.items():
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{name}: expected a torch.Tensor, got {type(tensor).__name__}")
         if not tensor.is_floating_point():
             raise TypeError(f"{name}: expected a floating-point tensor, got {tensor.dtype}")
-        if tensor.dtype not in _DTYPES:
-            raise TypeError(f"{name}: expected one of {_DTYPES}, got {tensor.dtype}")
+        if tensor.dtype not in DTYPES:
+            raise TypeError(f"{name}: expected one of {DTYPES}, got {tensor.dtype}")
         if tensor.layout != torch.strided:
             raise TypeError(f"{name}: expected a dense tensor, got {tensor.layout}")
-    first, *others = tensors.items()
+    (first, reference), *others = tensors.items()
     for name, tensor in others:
-        for what in ("dtype", "device"):
-            came, expected = getattr(tensor, what), getattr(first[1], what)
-            if came != expected:
-                raise TypeError(f"{name}: expected {what} {expected} as in {first[0]}, got {came}")
+        if tensor.device != reference.device:
+            raise differs(name, "device", tensor, first, reference)
+        if tensor.dtype != reference.dtype and not autocasts(reference):
+            raise differs(name, "dtype", tensor, first, reference)
+
+
+def autocasts(tensor: Tensor) -> bool:
+    """Tell whether autocast is on where a tensor is."""
+    device_type = tensor.device.type
+    return torch.amp.is_autocast_available(device_type) and torch.is_autocast_enabled(device_type)
+
+
+def differs(name: str, what: str, tensor: Tensor, first: str, reference: Tensor) -> TypeError:
+    """Return the error for a tensor whose dtype or device is not that of another argument."""
+    came, expected = getattr(tensor, what), getattr(reference, what)
+    return TypeError(f"{name}: expected {what} {expected} as in {first}, got {came}")
+
+
+def require_mask(mask: Any, name: str = "mask") -> None:
+    """Raise TypeError, with advice, unless ``mask`` is a boolean tensor."""
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
+        raise TypeError(
+            f"{name}: expected a boolean tensor in which True means 'may attend', "
+            f"got {kind(mask)}; "
+            "mask_from_additive converts 0 and −inf, mask_from_hidden a mask in which True hides, "
+            "and a score bias goes into the argument bias"
+        )
+
+
+def require_at_least(least: int, **numbers: int | None) -> None:
+    """Raise ValueError when a number is below ``least``; None is no number."""
+    for name, number in numbers.items():
+        if number is not None and number < least:
+            raise ValueError(f"{name}: expected {least} or more, got {number}")
+
+
+def require_probability(**numbers: float) -> None:
+    """Raise ValueError unless every number lies from 0 to 1."""
+    for name, number in numbers.items():
+        if not 0 <= number <= 1:
+            raise ValueError(f"{name}: expected a probability from 0 to 1, got {number}")
 
 
 def require_axes(names: str, **tensors: Tensor) -> None:

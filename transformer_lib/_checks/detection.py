@@ -12,15 +12,18 @@ from PIL import Image
 from torch import Tensor, nn
 
 from transformer_lib._checks.common import (
+    INTEGERS,
+    kind,
+    require_at_least,
     require_broadcastable,
     require_corners,
     require_dataset,
     require_fields,
     require_floating,
     require_pixels,
+    require_probability,
 )
 
-_INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 _MOST_LABELS = 100_000
 
 # Configurations
@@ -39,7 +42,7 @@ def resnet_config(config: Any) -> None:
         raise ValueError(
             f"widths: expected one for each of {len(config.depths)} depths, got {config.widths}"
         )
-    _require_least(config, stem_width=1)
+    require_at_least(1, stem_width=config.stem_width)
     if config.block == "bottleneck" and any(width % 4 for width in config.widths):
         raise ValueError(f"widths: expected multiples of 4 for a bottleneck, got {config.widths}")
 
@@ -47,20 +50,12 @@ def resnet_config(config: Any) -> None:
 def detr_config(config: Any) -> None:
     """Stand before ``DETRConfig``, whose labels are names already."""
     require_fields(config)
-    _require_least(
-        config,
-        d_model=4,
-        n_heads=1,
-        n_encoder_layers=0,
-        n_decoder_layers=1,
-        d_ff=1,
-        n_queries=1,
-    )
-    for name in ("dropout", "attention_dropout", "feed_forward_dropout"):
-        if not 0 <= getattr(config, name) <= 1:
-            raise ValueError(
-                f"{name}: expected a probability from 0 to 1, got {getattr(config, name)}"
-            )
+    require_at_least(4, d_model=config.d_model)
+    require_at_least(0, n_encoder_layers=config.n_encoder_layers)
+    positive = ("n_heads", "n_decoder_layers", "d_ff", "n_queries")
+    require_at_least(1, **{name: getattr(config, name) for name in positive})
+    dropouts = ("dropout", "attention_dropout", "feed_forward_dropout")
+    require_probability(**{name: getattr(config, name) for name in dropouts})
     if config.d_model % 4:
         raise ValueError(f"d_model: expected a multiple of 4, got {config.d_model}")
     if config.d_model % config.n_heads:
@@ -127,19 +122,13 @@ def fits_weights(config: Any, state: Mapping[str, Tensor], folder: Any) -> None:
 def image_processor(processor: Any) -> None:
     """Stand before ``ImageProcessor``."""
     require_fields(processor)
-    _require_least(processor, shortest_edge=1, longest_edge=1)
+    require_at_least(1, shortest_edge=processor.shortest_edge, longest_edge=processor.longest_edge)
     for name in ("mean", "std"):
         colours = getattr(processor, name)
         if type(colours) is not tuple or [type(colour) for colour in colours] != [float] * 3:
             raise TypeError(f"{name}: expected a tuple of three float, got {colours!r}")
     if not all(colour > 0 for colour in processor.std):
         raise ValueError(f"std: expected numbers above 0, got {processor.std}")
-
-
-def _require_least(config: Any, **least: int) -> None:
-    for name, number in least.items():
-        if getattr(config, name) < number:
-            raise ValueError(f"{name}: expected {number} or more, got {getattr(config, name)}")
 
 
 # Pixels
@@ -173,8 +162,9 @@ def image_positions(mask: Any, d_model: Any) -> None:
 
 def _require_boolean(name: str, mask: Any) -> None:
     if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
-        came = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
-        raise TypeError(f"{name}: expected a boolean tensor, True on what is real, got {came}")
+        raise TypeError(
+            f"{name}: expected a boolean tensor, True on what is real, got {kind(mask)}"
+        )
 
 
 def pictures(images: Any) -> None:
@@ -200,8 +190,7 @@ def postprocess(predictions: Any, sizes: Any, threshold: Any) -> None:
         raise ValueError(
             f"sizes: expected {len(predictions.logits)}, one a picture, got {len(sizes)}"
         )
-    if not 0 <= threshold <= 1:
-        raise ValueError(f"threshold: expected a probability from 0 to 1, got {threshold}")
+    require_probability(threshold=threshold)
 
 
 def detected(predictions: Any) -> None:
@@ -245,9 +234,8 @@ def _require_boxes(**boxes: Any) -> None:
 def target(labels: Any, boxes: Any) -> None:
     """Stand before ``Target``."""
     require_floating(boxes=boxes)
-    if not isinstance(labels, Tensor) or labels.dtype not in _INTEGERS:
-        came = getattr(labels, "dtype", type(labels).__name__)
-        raise TypeError(f"labels: expected integers, got {came}")
+    if not isinstance(labels, Tensor) or labels.dtype not in INTEGERS:
+        raise TypeError(f"labels: expected integers, got {kind(labels)}")
     if labels.dim() != 1:
         raise ValueError(f"labels: expected shape (objects,), got {tuple(labels.shape)}")
     if boxes.shape != (len(labels), 4):
@@ -356,8 +344,7 @@ def evaluate(model: Any, dataset: Any, batch_size: Any) -> None:
     if not isinstance(model, nn.Module):
         raise TypeError(f"model: expected a DETR, got {type(model).__name__}")
     require_dataset("dataset", dataset)
-    if batch_size < 1:
-        raise ValueError(f"batch_size: expected 1 or more, got {batch_size}")
+    require_at_least(1, batch_size=batch_size)
 
 
 def labelled_image(number: int, item: Any, size: tuple[int, int], known: Sequence[str]) -> None:

@@ -23,8 +23,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from transformer_lib._checks.common import require_axes, require_floating, require_same_size
-from transformer_lib.masking import require_mask
+from transformer_lib._checks.common import (
+    require_axes,
+    require_floating,
+    require_mask,
+    require_same_size,
+)
 from transformer_lib.positional_encoding import sinusoids
 from transformer_lib.pretrained import MarianTranslator, SentenceEncoder
 from transformer_lib.softmax import softmax, softmax_jacobian, softmax_jvp

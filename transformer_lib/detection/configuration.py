@@ -61,7 +61,7 @@ class DETRConfig:
     """Dropout of attention weights."""
     feed_forward_dropout: float = 0.0
     """Dropout inside the feed-forward networks."""
-    activation: Literal["relu", "gelu", "swish"] = "relu"
+    activation: Literal["relu", "gelu", "silu"] = "relu"
     """Activation of the feed-forward networks."""
     masked_backbone: bool = True
     """Hide padding inside the backbone too, so that a picture's detections do not depend on who

@@ -20,7 +20,7 @@ from transformer_lib._checks import detection as check
 from transformer_lib.detection import published
 from transformer_lib.detection.configuration import DETRConfig, label_names
 from transformer_lib.detection.resnet import BatchNorm, NormalizedConvolution, ResNet, hide_padding
-from transformer_lib.transformer import Decoder, DecoderLayer, Encoder
+from transformer_lib.layers import Decoder, Encoder
 
 __all__ = ["DETR", "FoldedDETR", "Predictions", "for_detection", "image_positions"]
 
@@ -139,19 +139,11 @@ class DETR(nn.Module):
     ) -> Float[Tensor, "layers batch queries d_model"]:
         """Return the normalised output of every decoder layer."""
         norm = cast("nn.Module", self.decoder.final_norm)
-        layers = cast("Sequence[DecoderLayer]", self.decoder.layers)
         x = self.queries.new_zeros(len(memory), *self.queries.shape)
         outputs = []
-        for layer, keys_values in zip(
-            layers, self.decoder.project_memory(memory, positions=places), strict=True
-        ):
-            x = layer(
-                x,
-                keys_values,
-                causal=False,
-                memory_key_mask=key_mask,
-                positions=self.queries[None],
-            )
+        places_and_mask = {"memory_positions": places, "memory_key_mask": key_mask}
+        for layer in self.decoder.layers:
+            x = layer(x, memory, causal=False, positions=self.queries[None], **places_and_mask)
             outputs.append(norm(x))
             if self.config.norm_between_layers:
                 x = outputs[-1]

@@ -48,6 +48,7 @@ _SAME = {
     "dropout": "dropout",
     "attention_dropout": "attention_dropout",
     "feed_forward_dropout": "activation_dropout",
+    "activation": "activation_function",
     "norm_between_layers": "auxiliary_loss",
     "masked_backbone": "masked_backbone",
 }
@@ -73,11 +74,9 @@ def config_from_published(published: Mapping[str, Any]) -> DETRConfig:
                     f"published: expected one {part} for both stacks, got {encoder} and {decoder}"
                 )
             sizes |= {} if encoder is None else {ours: encoder}
-        activation = published.get("activation_function", "relu")
         return DETRConfig(
             labels=_labels(published),
             backbone=_backbone(published),
-            activation="swish" if activation == "silu" else activation,
             **{"masked_backbone": False} | sizes,
         )
     except (AttributeError, TypeError) as error:  # an entry of another type
@@ -157,7 +156,7 @@ def config_to_published(config: DETRConfig) -> dict[str, Any]:
         "dropout": config.dropout,
         "attention_dropout": config.attention_dropout,
         "activation_dropout": config.feed_forward_dropout,
-        "activation_function": "silu" if config.activation == "swish" else config.activation,
+        "activation_function": config.activation,
         "position_embedding_type": "sine",
         "auxiliary_loss": config.norm_between_layers,
         "masked_backbone": config.masked_backbone,
@@ -184,7 +183,6 @@ _RENAMED = (
     (r"\.output_projection\.", ".out_proj."),
     (r"\.feed_forward\.inner\.", ".fc1."),
     (r"\.feed_forward\.outer\.", ".fc2."),
-    (r"\.gain$", ".weight"),
 )
 _RENAMED_BACKBONE = (
     (r"^backbone\.stem\.", _BODY + "embedder.embedder."),

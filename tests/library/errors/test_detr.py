@@ -396,12 +396,12 @@ def test_tensors_that_are_not_the_model_s(folder, model) -> None:
     good = load_file(weights)
     norm = "model.decoder.layernorm.weight"
     for name, change, message in (
-        ("missing", {norm: None}, "decoder.final_norm.gain is missing"),
+        ("missing", {norm: None}, "decoder.final_norm.weight is missing"),
         ("unexpected", {"extra": torch.zeros(1)}, "extra is unexpected"),
         (
             "shape",
             {norm: torch.zeros(3)},
-            r"decoder.final_norm.gain has shape \(3,\), expected \(8,",
+            r"decoder.final_norm.weight has shape \(3,\), expected \(8,",
         ),
         ("head", {"class_labels_classifier.bias": None}, "class_head.bias is missing"),
     ):

@@ -9,8 +9,8 @@ from transformer_lib.feed_forward import FeedForward
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"activation": "tanh"}, "activation: expected one of relu, gelu, swish, got 'tanh'"),
-        ({"activation": "ReLU"}, "activation: expected one of relu, gelu, swish, got 'ReLU'"),
+        ({"activation": "tanh"}, "activation: expected one of relu, gelu, silu, got 'tanh'"),
+        ({"activation": "ReLU"}, "activation: expected one of relu, gelu, silu, got 'ReLU'"),
         ({"dropout": 1.5}, r"dropout: expected a probability from 0 to 1, got 1\.5"),
         ({"dropout": -0.1}, r"dropout: expected a probability from 0 to 1, got -0\.1"),
         ({"dropout": float("nan")}, "dropout: expected a probability from 0 to 1, got nan"),

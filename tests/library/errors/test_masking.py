@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from transformer_lib._checks.common import require_mask
 from transformer_lib.masking import (
     band_mask,
     causal_mask,
@@ -11,7 +12,6 @@ from transformer_lib.masking import (
     mask_from_hidden,
     mask_to_additive,
     padding_mask,
-    require_mask,
 )
 
 ADVICE = (

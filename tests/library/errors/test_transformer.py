@@ -168,56 +168,60 @@ def test_the_text_encoder_names_them_too():
 
 def test_three_axes_of_a_mask_are_refused(model):
     x = torch.randn(2, 3, 8)
-    memory = model.decoder.project_memory(x)
     mask = torch.ones(2, 3, 3, dtype=torch.bool)
     with pytest.raises(ValueError, match=r"mask: .*got \(2, 3, 3\)"):
         model.encoder(x, mask=mask)
     with pytest.raises(ValueError, match=r"mask: .*got \(2, 3, 3\)"):
-        model.decoder(x, memory, mask=mask)
+        model.decoder(x, x, mask=mask)
     with pytest.raises(ValueError, match=r"mask: .*got \(2, 3, 3\)"):
-        model.decoder(x, memory, memory_mask=mask)
+        model.decoder(x, x, memory_mask=mask)
 
 
 def test_swapped_arguments(model):  # harvardnlp/annotated-transformer#134
     source, target = ids(2, 3), ids(2, 3)
-    encoded = model.encode(source)
-    memory = model.decoder.project_memory(encoded)
-    vectors = model.target_embedding(target)
+    memory = model.encode(source)
     with pytest.raises(TypeError, match="takes 2 positional arguments but 3 were given"):
         model.decode(memory, target)
-    with pytest.raises(ValueError, match=r"^target: expected token ids .*got list"):
-        model.decode(memory, memory=target)
     with pytest.raises(ValueError, match=r"^target: expected token ids .*got \(2, 3, 8\)"):
-        model.decode(encoded, memory=memory)
-    with pytest.raises(TypeError, match=r"^memory: .*project_memory.* shape \(2, 3, 8\)"):
-        model.decode(target, memory=encoded)
-    with pytest.raises(TypeError, match=r"^memory: expected what project_memory makes"):
-        model.decoder(encoded, vectors)
-    with pytest.raises(TypeError, match=r"^memory: expected KeysValues.* got Tensor"):
-        model.decoder.layers[0](vectors, encoded)
+        model.decode(memory, memory=target)
+    with pytest.raises(TypeError, match=r"^memory: expected a floating-point tensor"):
+        model.decode(target, memory=source)
     with pytest.raises(TypeError, match="positional arguments"):
         model(source, target, source != 0)
     with pytest.raises(TypeError, match="positional arguments"):
         model.encode(source, source != 0)
 
 
+class Forgetful:
+    """A cache that gives back what it was not given."""
+
+    memory = None
+
+    def __init__(self, given: KeysValues):
+        self.given = given
+
+    def __call__(self, new: KeysValues) -> KeysValues:
+        """Return what was given."""
+        return self.given
+
+
 def test_memory_and_caches_that_do_not_fit(model):
-    memory = model.decoder.project_memory(torch.randn(2, 5, 8))
-    with pytest.raises(ValueError, match=r"^memory: expected one for each of 1 layers, got 2"):
-        model.decode(ids(2, 3), memory=memory * 2)
-    with pytest.raises(ValueError, match=r"^remember: expected one for each of 1 layers, got 0"):
-        model.decode(ids(2, 3), memory=memory, remember=[])
+    memory = torch.randn(2, 5, 8)
+    with pytest.raises(TypeError, match=r"^memory: expected a torch.Tensor, got list"):
+        model.decode(ids(2, 3), memory=[memory])
+    with pytest.raises(ValueError, match=r"^cache: expected one for each of 1 layers, got 0"):
+        model.decode(ids(2, 3), memory=memory, cache=[])
     with pytest.raises(ValueError, match=r"^memory: expected batch = 3 as in x, got 2"):
         model.decode(ids(3, 3), memory=memory)
     with pytest.raises(ValueError, match="offset"):
         model.decode(ids(2, 3), memory=memory, offset=4)  # the table has 6 positions
     with pytest.raises(ValueError, match=r"key_mask: .*\(2, 5\).*\(2, 4\)"):
         model.decode(ids(2, 3), memory=memory, memory_key_mask=torch.ones(2, 4).bool())
-    with pytest.raises(ValueError, match="d_model = 8"):
-        model.decoder.project_memory(torch.randn(2, 5, 9))
+    with pytest.raises(ValueError, match=r"^memory: .*d_model = 8.*got \(2, 5, 9\)"):
+        model.decode(ids(2, 3), memory=torch.randn(2, 5, 9))
     one = KeysValues(torch.randn(2, 2, 1, 4), torch.randn(2, 2, 1, 4))
     with pytest.raises(ValueError, match=r"at most 1 queries .*got 3"):
-        model.decode(ids(2, 3), memory=memory, remember=[lambda new: one])
+        model.decode(ids(2, 3), memory=memory, cache=[Forgetful(one)])
 
 
 def test_vectors_of_another_width():
