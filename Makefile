@@ -17,7 +17,7 @@ export HF_HUB_OFFLINE := 1
 NOTEBOOKS := $(wildcard book/[0-9][0-9]_*.ipynb)
 SOURCES := _config.yml _toc.yml tools/export.py tools/imports.py \
 	$(wildcard transformer_lib/*.py transformer_lib/*.js transformer_lib/*/__init__.py \
-	  transformer_lib/datasets/*/__init__.py) \
+	  transformer_lib/datasets/*/__init__.py transformer_lib/detection/*.py) \
 	$(filter-out %.pyc %/__pycache__,$(wildcard book/* book/_ext/* book/_static/* book/_templates/*))
 NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/nbval_sanitize.cfg \
 	--nbval-cell-timeout=600 --dist=loadfile -n 2

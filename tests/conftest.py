@@ -14,6 +14,7 @@ SITE = ROOT / "_build/html"
 SITE_SOURCES = (
     "_config.yml _toc.yml tools/export.py tools/imports.py transformer_lib/*.py "
     "transformer_lib/*.js transformer_lib/*/__init__.py transformer_lib/datasets/*/__init__.py "
+    "transformer_lib/detection/*.py "
     "book/* book/_ext/* book/_static/* book/_templates/*"
 )
 

@@ -41,6 +41,7 @@ HANDWRITTEN = {
     "__main__",
     "_validation",
     "datasets",
+    "detection",
     "exercises",
     "explorers",
     "plotting",
