@@ -6,31 +6,27 @@ Generated from there by tools/export.py; edit the notebook.
 
 import copy
 import difflib
-import io
 import json
 import math
 import os
-import queue
 import random
-import threading
-import urllib.error
-import urllib.parse
-import urllib.request
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
-from PIL import Image, ImageChops, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageChops, ImageOps
 from torch import Tensor
 from tqdm import tqdm
 
 from transformer_lib._checks.common import require_corners, require_dataset, require_pixels
 from transformer_lib.detection.boxes import to_centres
 from transformer_lib.detection.detr import DETR
+from transformer_lib.detection.images import is_stored, open_image, shown, upright
 from transformer_lib.detection.matching import Target, set_loss
 from transformer_lib.detection.processing import Detections, ImageProcessor, postprocess
 from transformer_lib.detection.resnet import BatchNorm
@@ -54,13 +50,20 @@ def load_image(
     *,
     timeout: float | None = 30.0,
     background: tuple[int, int, int] = (255, 255, 255),
+    allow_private_addresses: bool = False,
     name: str = "image",
 ) -> Image.Image:
     """Return a picture upright and in 8-bit colours, whatever it comes as.
 
     The rotation that a camera has noted (EXIF) is carried out and the note removed, so that it is
-    not carried out again. Transparent pixels are laid over ``background``, greys of 16 bits scaled
-    to 8, and of an animation the first frame is taken. Colour profiles are not applied.
+    not carried out again; a note that is damaged is ignored. Transparent pixels are laid over
+    ``background``, greys of 16 bits scaled to 8, and of an animation the first frame is taken.
+    Colour profiles are not applied.
+
+    Files are of the formats BMP, GIF, JPEG, PNG, PPM, TIFF or WebP, whatever their names end in,
+    and have at most 100 million pixels. Addresses lead to servers on the internet, by redirections
+    too, and not to this machine or its own network: :mod:`transformer_lib.detection.images` says
+    more of both.
 
     Args:
         image: A path; an address of http or https; the bytes of an image file, or the file, opened
@@ -72,6 +75,8 @@ def load_image(
         timeout: Seconds within which an address must have answered completely; None waits for
             ever.
         background: Colour behind what is transparent, red, green, blue from 0 to 255.
+        allow_private_addresses: Let addresses lead anywhere, to a server on this machine or in a
+            local network too. Not for addresses that others chose.
         name: What messages call the picture.
 
     Returns:
@@ -80,13 +85,13 @@ def load_image(
     Raises:
         FileNotFoundError: There is no such file; IsADirectoryError and PermissionError likewise.
         TimeoutError: The address did not answer in time.
-        ConnectionError: The server could not be reached, answered with an error, broke off, or
-            redirected to something else than http or https.
-        TypeError: ``image``, or the numbers of an array, are of another type.
-        ValueError: It is no image, is damaged or has no pixels, or more than Pillow takes
-            (twice ``PIL.Image.MAX_IMAGE_PIXELS``, 179 million); an array has another shape or
-            floats outside of 0 to 1; pixels have no known scale (mode F, and mode I with greys up
-            to 255); or ``background`` is no colour.
+        ConnectionError: The server could not be reached, answered with an error, broke off, or the
+            address led, by itself or by a redirection, where it must not.
+        TypeError: ``image``, the numbers of an array, or an option are of another type.
+        ValueError: It is no image of these formats, is damaged, has no pixels or too many; an array
+            has another shape or floats outside of 0 to 1; pixels have no known scale (mode F, and
+            mode I with greys up to 255); an address has a user name; or ``background`` is no
+            colour.
     """
     if not (
         isinstance(background, tuple | list)
@@ -95,16 +100,11 @@ def load_image(
     ):
         raise ValueError(f"background: expected three numbers from 0 to 255, got {background!r}")
     if isinstance(image, str | os.PathLike):
-        image = os.fsdecode(image)
-        name = f"{name}: {image if len(image) <= 200 else image[:200] + '…'}"
-        if "://" in image:
-            image = _decode(*_download(image, timeout, name), name)
-        else:
-            image = _decode(_read(image, name), "", name)
-    elif isinstance(image, bytes | bytearray | memoryview):
-        image = _decode(bytes(image), "", name)
-    elif hasattr(image, "read"):
-        image = _decode(image.read(), "", name)
+        name = f"{name}: {shown(os.fsdecode(image))}"
+    if is_stored(image):
+        image = open_image(
+            image, timeout=timeout, allow_private_addresses=allow_private_addresses, name=name
+        )
     elif not isinstance(image, Image.Image):
         if not hasattr(image, "__array__"):  # tensors have it too
             raise TypeError(
@@ -115,36 +115,9 @@ def load_image(
     if 0 in image.size:
         raise ValueError(f"{name}: expected at least one pixel, got {image.width} × {image.height}")
     try:
-        return _to_rgb(ImageOps.exif_transpose(image), background)
+        return _to_rgb(upright(image), background)
     except Exception as error:  # Pillow's readers raise whatever they stumble over
         raise ValueError(f"{name}: the picture cannot be read: {error}") from None
-
-
-def _read(path: str, name: str) -> bytes:
-    if not os.path.exists(path):
-        raise FileNotFoundError(f"{name}: there is no such file")
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:  # a folder, or a file that is not ours to read
-        raise type(error)(f"{name}: {error.strerror}") from None
-
-
-def _decode(data: bytes, kind: str, name: str) -> Image.Image:
-    """Return the picture in the bytes of a file; ``kind`` is what a server says that it is."""
-    try:
-        image = Image.open(io.BytesIO(data))
-    except UnidentifiedImageError:
-        if data[:99].lstrip().lower().startswith((b"<!doctype html", b"<html")):
-            kind = "text/html"
-        what = f"{len(data)} bytes that start with {data[:12]!r}" if data else "nothing"
-        raise ValueError(f"{name}: expected an image, got {kind and kind + ', '}{what}") from None
-    except Exception as error:  # more pixels than Pillow takes, or a damaged header
-        raise ValueError(f"{name}: the picture cannot be read: {error}") from None
-    if image.format == "PNG" and image.mode == "L" and "transparency" in image.info:
-        # Pillow brings greys of 2 and 4 bits to 8, and leaves the one that is transparent.
-        image.info["transparency"] *= {"L;2": 85, "L;4": 17}.get(str(image.tile[0][3]), 1)
-    return image
 
 
 def _to_rgb(image: Image.Image, background: tuple[int, int, int]) -> Image.Image:
@@ -215,83 +188,6 @@ def _from_array(array: Any, name: str) -> Image.Image:
     return Image.fromarray(array[..., 0] if array.shape[2] == 1 else array)
 
 
-_MOST_BYTES = 2**28
-_FOR_EVER = 10**6  # seconds; clocks of sockets and threads hold no more than some billions
-
-
-def _download(url: str, timeout: float | None, name: str) -> tuple[bytes, str]:
-    """Return what a server answers, and of what kind it says that is, within ``timeout`` seconds.
-
-    A socket's own timeout starts anew with every byte, and knows nothing of the look-up of the
-    server's name. So another thread fetches, and this one waits.
-    """
-    if timeout is not None:
-        if isinstance(timeout, bool) or not isinstance(timeout, Real):
-            raise TypeError(f"timeout: expected seconds above 0, or None, got {timeout!r}")
-        if not timeout > 0:
-            raise ValueError(f"timeout: expected seconds above 0, or None, got {timeout}")
-        timeout = None if timeout > _FOR_EVER else timeout
-    if not url.lower().startswith(("http://", "https://")):
-        raise ValueError(f"{name}: expected a path, or an address of http or https")
-    answers: queue.SimpleQueue[tuple[bytes, str] | Exception] = queue.SimpleQueue()
-    given_up = threading.Event()
-
-    def fetch() -> None:
-        try:
-            answers.put(_fetch(url, timeout, given_up))
-        except Exception as error:
-            answers.put(error)
-
-    threading.Thread(target=fetch, daemon=True).start()
-    try:
-        answer = answers.get(timeout=timeout)
-    except queue.Empty:
-        answer = TimeoutError()
-    finally:
-        given_up.set()
-    if isinstance(answer, tuple):
-        return answer
-    if isinstance(answer, urllib.error.HTTPError):
-        answer.close()
-        reason = answer.reason.partition("\n")[0]
-        raise ConnectionError(f"{name}: the server answered {answer.code} {reason}")
-    cause = getattr(answer, "reason", answer)
-    if isinstance(cause, TimeoutError):
-        raise TimeoutError(f"{name}: no complete answer within {timeout} s")
-    raise ConnectionError(f"{name}: {str(cause) or type(cause).__name__}")
-
-
-def _fetch(url: str, timeout: float | None, given_up: threading.Event) -> tuple[bytes, str]:
-    opener = urllib.request.OpenerDirector()  # one that knows no files, no FTP and no data
-    for handler in (
-        urllib.request.HTTPDefaultErrorHandler,
-        urllib.request.HTTPErrorProcessor,
-        urllib.request.HTTPHandler,
-        urllib.request.HTTPRedirectHandler,
-        urllib.request.HTTPSHandler,
-        urllib.request.ProxyHandler,
-        urllib.request.UnknownHandler,
-    ):
-        opener.add_handler(handler())
-    parts = urllib.parse.urlsplit(url.strip())
-    host = parts.netloc.encode("idna").decode()
-    path, query = (
-        urllib.parse.quote(part, safe="%/:=&?~+!$,;'@()*[]") for part in (parts.path, parts.query)
-    )
-    address = urllib.parse.urlunsplit((parts.scheme, host, path, query, ""))
-    request = urllib.request.Request(address, headers={"User-Agent": "transformer_lib"})
-    data = bytearray()
-    with opener.open(request, timeout=timeout) as response:
-        while (chunk := response.read1(2**16)) and not given_up.is_set():
-            data += chunk
-            if len(data) > _MOST_BYTES:
-                raise ConnectionError(f"the answer has more than {_MOST_BYTES:,} bytes")
-        expected = response.headers["Content-Length"]
-        if expected and len(data) < int(expected):
-            raise ConnectionError(f"the answer ends after {len(data)} of {expected} bytes")
-        return bytes(data), response.headers.get_content_type()
-
-
 class ObjectDetectionPipeline:
     """A detector with all that stands around it: pictures in, names and boxes out.
 
@@ -332,6 +228,7 @@ class ObjectDetectionPipeline:
         threshold: float | None = None,
         batch_size: int | None = None,
         timeout: float | None = 30.0,
+        allow_private_addresses: bool = False,
     ) -> Any:
         """Find the objects in one picture or many.
 
@@ -345,6 +242,7 @@ class ObjectDetectionPipeline:
                 together, so that none is padded: it changes the speed, and the results no more
                 than rounding does.
             timeout: Seconds an address may take, or None; as in :func:`load_image`.
+            allow_private_addresses: Let addresses lead anywhere; as in :func:`load_image`.
 
         Returns:
             For a picture, a list with a dictionary for each object, in the order of the model's
@@ -367,9 +265,10 @@ class ObjectDetectionPipeline:
         threshold = self.threshold if threshold is None else threshold
         batch_size = self.batch_size if batch_size is None else batch_size
         _require_options(threshold, batch_size)
+        load = partial(load_image, timeout=timeout, allow_private_addresses=allow_private_addresses)
         if _is_one(images):
-            return self._detect([load_image(images, timeout=timeout)], threshold)[0]
-        results = self._stream(_each(images), threshold, batch_size, timeout)
+            return self._detect([load(images)], threshold)[0]
+        results = self._stream(_each(images), threshold, batch_size, load)
         return list(results) if isinstance(images, list | tuple) else results
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
@@ -382,11 +281,15 @@ class ObjectDetectionPipeline:
         self.processor.save_pretrained(folder)
 
     def _stream(
-        self, images: Iterable[Any], threshold: float, batch_size: int, timeout: float | None
+        self,
+        images: Iterable[Any],
+        threshold: float,
+        batch_size: int,
+        load: Callable[..., Image.Image],
     ) -> Iterator[list[dict[str, Any]]]:
         waiting: list[Image.Image] = []
         for number, image in enumerate(images):
-            waiting.append(load_image(image, timeout=timeout, name=f"images[{number}]"))
+            waiting.append(load(image, name=f"images[{number}]"))
             if len(waiting) == batch_size:
                 yield from self._detect(waiting, threshold)
                 waiting = []
@@ -444,8 +347,7 @@ def _require_options(threshold: float, batch_size: int) -> None:
 
 
 def _is_one(images: Any) -> bool:
-    kinds = (str, os.PathLike, bytes, bytearray, memoryview, Image.Image)
-    return isinstance(images, kinds) or hasattr(images, "__array__") or hasattr(images, "read")
+    return isinstance(images, Image.Image) or is_stored(images) or hasattr(images, "__array__")
 
 
 def _each(images: Any) -> Iterable[Any]:
@@ -838,8 +740,7 @@ def _size(file: Path, entry: dict[str, Any], where: str) -> tuple[int, int]:
     size = load_image(file, name=where).size
     described = entry.get("width", size[0]), entry.get("height", size[1])
     if described != size:
-        with Image.open(file) as stored:
-            turned = stored.size != size
+        turned = open_image(file, name=where).size != size
         note = ", once it is turned upright as its EXIF says" if turned else ""
         raise ValueError(
             f"{where}: {file.name} has {size[0]} × {size[1]} pixels{note}, and not "

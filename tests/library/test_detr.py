@@ -948,7 +948,10 @@ def test_the_hub_is_asked_for_the_processor_too() -> None:
 def test_pixels_are_transformers(hugging_face, tmp_path) -> None:
     ours = ImageProcessor(64, 90, mean=(0.4, 0.5, 0.6), std=(0.2, 0.25, 0.3))
     ours.save_pretrained(tmp_path)
-    theirs = hugging_face.AutoImageProcessor.from_pretrained(tmp_path)
+    try:
+        theirs = hugging_face.AutoImageProcessor.from_pretrained(tmp_path)
+    except ImportError:  # older releases want torchvision for that
+        theirs = hugging_face.DetrImageProcessorPil.from_pretrained(tmp_path)
     for sizes in ([(200, 100), (90, 170)], [(90, 64)], [(37, 499)], [(64, 64), (640, 48)]):
         images = [noise_image(*size) for size in sizes]
         got, want = ours(images), theirs(images, return_tensors="pt")

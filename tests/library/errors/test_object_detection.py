@@ -31,6 +31,8 @@ from transformer_lib.object_detection import (
 )
 
 LABELS = ("cat", "clock")
+FORMATS = "BMP, GIF, JPEG, PNG, PPM, TIFF, WEBP"
+HERE = {"allow_private_addresses": True}
 TINY = ResNetConfig(depths=(1,), widths=(8,), stem_width=8, block="basic")
 PICTURE = Image.linear_gradient("L").convert("RGB").resize((64, 48))
 
@@ -80,7 +82,7 @@ def test_addresses_that_are_not_of_the_web(address):
 def test_servers_that_cannot_be_reached(monkeypatch):
     monkeypatch.setenv("no_proxy", "*")
     with pytest.raises(ConnectionError, match=r"^image: http://127\.0\.0\.1:1/a\.png: "):
-        load_image("http://127.0.0.1:1/a.png", timeout=5)
+        load_image("http://127.0.0.1:1/a.png", timeout=5, **HERE)
     with pytest.raises(ConnectionError, match=r"^image: http:///a: no host given"):
         load_image("http:///a", timeout=5)
 
@@ -126,10 +128,12 @@ def test_a_timeout_that_is_none(timeout):
     ],
 )
 def test_bytes_that_are_no_image(tmp_path, data, what):
-    with pytest.raises(ValueError, match=re.escape(f"image: expected an image, got {what}")):
+    with pytest.raises(
+        ValueError, match=re.escape(f"image: expected an image ({FORMATS}), got {what}")
+    ):
         load_image(data)
     (tmp_path / "photo.jpg").write_bytes(data)
-    with pytest.raises(ValueError, match=r"photo\.jpg: expected an image, got"):
+    with pytest.raises(ValueError, match=r"photo\.jpg: expected an image \(BMP, .*\), got"):
         load_image(tmp_path / "photo.jpg")
 
 
@@ -471,7 +475,7 @@ def test_a_timeout_is_a_number(timeout):
 @pytest.mark.parametrize("timeout", [float("inf"), 1e10])
 def test_a_timeout_may_be_longer_than_clocks_count(timeout):
     with pytest.raises(ConnectionError, match=r"^image: http://127.0.0.1:1/a.png: "):
-        load_image("http://127.0.0.1:1/a.png", timeout=timeout)
+        load_image("http://127.0.0.1:1/a.png", timeout=timeout, **HERE)
 
 
 def test_a_model_is_a_name_a_folder_or_a_detr(detector):
