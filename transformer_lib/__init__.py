@@ -22,8 +22,13 @@ from transformer_lib.decoding import (
     length_penalty,
     sample,
 )
+from transformer_lib.detection.coco import read_coco
 from transformer_lib.detection.configuration import DETRConfig
 from transformer_lib.detection.detr import DETR
+from transformer_lib.detection.drawing import draw_detections
+from transformer_lib.detection.fine_tuning import fine_tune
+from transformer_lib.detection.images import load_image
+from transformer_lib.detection.pipeline import ObjectDetectionPipeline, pipeline
 from transformer_lib.detection.processing import ImageProcessor
 from transformer_lib.embedding import Generator, InputLayer, TokenEmbedding
 from transformer_lib.feed_forward import ACTIVATIONS, FeedForward
@@ -43,15 +48,6 @@ from transformer_lib.multi_head_attention import (
     MultiHeadAttention,
     join_heads,
     split_heads,
-)
-from transformer_lib.object_detection import (
-    AnnotatedImage,
-    ObjectDetectionPipeline,
-    draw_detections,
-    fine_tune,
-    load_image,
-    pipeline,
-    read_coco,
 )
 from transformer_lib.positional_encoding import LearnedPositions, SinusoidalPositions, sinusoids
 from transformer_lib.pretrained import (
@@ -135,7 +131,6 @@ __all__ = [
     "START",
     "UNKNOWN",
     "AddNorm",
-    "AnnotatedImage",
     "Batch",
     "Batches",
     "CachedDecoder",

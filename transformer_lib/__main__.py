@@ -84,11 +84,13 @@ def _translate(options: argparse.Namespace) -> int:
 
 
 def _detect(options: argparse.Namespace) -> int:
-    from transformer_lib.detection.images import shown
-    from transformer_lib.object_detection import load_image, pipeline
+    from transformer_lib._checks.common import require_package
+    from transformer_lib.detection.addresses import shown
+    from transformer_lib.detection.images import load_image
+    from transformer_lib.detection.pipeline import pipeline
 
-    if options.output is not None:
-        from transformer_lib import plotting  # noqa: F401 - says what to install, before any work
+    if options.output is not None:  # before any work
+        require_package("matplotlib.pyplot", "drawing needs matplotlib", "plots")
 
     detector = pipeline("object-detection", options.model, threshold=options.threshold)
     status = 0
@@ -162,7 +164,7 @@ def _save_drawing(image: "Image.Image", detections: list[dict[str, Any]], place:
     """Draw with the picture's own pixels, on paper of a size on which labels can be read."""
     import matplotlib.pyplot as plt
 
-    from transformer_lib.object_detection import draw_detections
+    from transformer_lib.detection.drawing import draw_detections
 
     pixels = max(480, *image.size)
     inches = min(pixels / 100, 10)

@@ -14,8 +14,8 @@ import transformer_lib
 from transformer_lib.__main__ import main
 from transformer_lib.detection.configuration import DETRConfig, ResNetConfig
 from transformer_lib.detection.detr import DETR
+from transformer_lib.detection.pipeline import ObjectDetectionPipeline
 from transformer_lib.detection.processing import ImageProcessor
-from transformer_lib.object_detection import ObjectDetectionPipeline
 
 ROOT = Path(transformer_lib.__file__).parent.parent
 SHIPPED = ROOT / "transformer_lib/models/scenes-detr"
@@ -188,10 +188,8 @@ def test_wrong_options(run, photo, capsys):
 def test_without_matplotlib(run, photo, monkeypatch):
     for name in ("matplotlib", "matplotlib.pyplot"):
         monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.delitem(sys.modules, "transformer_lib.plotting", raising=False)
-    monkeypatch.delattr(transformer_lib, "plotting", raising=False)
     assert "photo.png: 2 objects" in run("photo.png")
-    extra = "transformer_lib.plotting needs matplotlib: install building-the-transformer[plots]"
+    extra = "drawing needs matplotlib: pip install 'building-the-transformer[plots]'"
     assert run("photo.png", "--output", "drawn", status=1, errors=extra) == ""
 
 

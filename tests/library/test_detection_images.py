@@ -19,9 +19,9 @@ from PIL import Image
 
 import transformer_lib
 from transformer_lib.__main__ import main
-from transformer_lib.detection import images
-from transformer_lib.detection.images import FORMATS, MOST_PIXELS, open_image, shown
-from transformer_lib.object_detection import load_image
+from transformer_lib.detection import addresses
+from transformer_lib.detection.addresses import shown
+from transformer_lib.detection.images import FORMATS, MOST_PIXELS, load_image, open_image
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = Path(transformer_lib.__file__).parent
@@ -146,7 +146,7 @@ def test_every_format_that_is_listed_is_decoded(kind):
     options = {"lossless": True} if kind == "WEBP" else {}
     grey = Image.new("RGB", (8, 8), (128, 128, 128))
     assert np.ptp(np.asarray(load_image(saved(grey, kind, **options)))) <= 1
-    where = "book/18_object_detection_pipeline.ipynb", "transformer_lib/object_detection.py"
+    where = "book/18_object_detection_pipeline.ipynb", "transformer_lib/detection/images.py"
     for file in where:
         text = (ROOT / file).read_text(encoding="utf-8")
         assert "BMP, GIF, JPEG, PNG, PPM, TIFF or WebP" in text
@@ -280,12 +280,12 @@ PUBLIC = (
 
 @pytest.mark.parametrize("address", PRIVATE.split())
 def test_private_addresses(address):
-    assert not images._is_public(address)
+    assert not addresses._is_public(address)
 
 
 @pytest.mark.parametrize("address", PUBLIC.split())
 def test_public_addresses(address):
-    assert images._is_public(address)
+    assert addresses._is_public(address)
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
@@ -320,7 +320,7 @@ def test_this_machine_is_reached_when_asked_for(server, tmp_path, monkeypatch, c
 def names(server, monkeypatch) -> dict[str, list[str]]:
     """Return the addresses that names have, each time they are looked up; 127.0.0.1 is public."""
     table: dict[str, list[str]] = {}
-    really, port = images._is_public, int(server[0].rpartition(":")[2])
+    really, port = addresses._is_public, int(server[0].rpartition(":")[2])
 
     def look_up(host: str, *arguments: object, **options: object) -> list[tuple]:
         if host not in table and not host.replace(".", "").isdigit():
@@ -331,7 +331,7 @@ def names(server, monkeypatch) -> dict[str, list[str]]:
         return [(*kind, (one, port)) for one in now.split()]
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
-    monkeypatch.setattr(images, "_is_public", lambda ip: ip == "127.0.0.1" or really(ip))
+    monkeypatch.setattr(addresses, "_is_public", lambda ip: ip == "127.0.0.1" or really(ip))
     return table
 
 

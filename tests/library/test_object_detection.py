@@ -20,23 +20,19 @@ import torch
 from matplotlib.patches import Rectangle
 from PIL import Image
 
-from transformer_lib import object_detection
+import transformer_lib
 from transformer_lib.course import plotting
 from transformer_lib.datasets import scenes
+from transformer_lib.detection import fine_tuning, images
 from transformer_lib.detection.boxes import iou
+from transformer_lib.detection.coco import AnnotatedImage, read_coco
 from transformer_lib.detection.configuration import DETRConfig, ResNetConfig
 from transformer_lib.detection.detr import DETR, Predictions
+from transformer_lib.detection.drawing import draw_detections
+from transformer_lib.detection.fine_tuning import fine_tune
+from transformer_lib.detection.images import load_image
+from transformer_lib.detection.pipeline import ObjectDetectionPipeline, pipeline
 from transformer_lib.detection.processing import ImageProcessor
-from transformer_lib.detection import images
-from transformer_lib.object_detection import (
-    AnnotatedImage,
-    ObjectDetectionPipeline,
-    draw_detections,
-    fine_tune,
-    load_image,
-    pipeline,
-    read_coco,
-)
 
 LABELS = ("cat", "clock", "cup", "donut")
 HERE = {"allow_private_addresses": True}  # the server is on this machine
@@ -748,7 +744,7 @@ def test_a_name_on_the_hub(detector, photo, tmp_path, monkeypatch):
         asked.append(str(name))
         return tmp_path / "mine"
 
-    monkeypatch.setattr(object_detection, "find_published", find)
+    monkeypatch.setattr("transformer_lib.detection.pipeline.find_published", find)
     found = pipeline("object-detection", "facebook/detr-resnet-50")
     assert asked == ["facebook/detr-resnet-50"]
     assert found(photo, threshold=0.0) == detector(photo, threshold=0.0)
@@ -798,7 +794,7 @@ def test_the_same_as_hugging_faces_pipeline(detector, five, tmp_path):
 
 # -- the detector that comes with the library -------------------------------------------------
 
-SHIPPED = Path(object_detection.__file__).parent / "models/scenes-detr"
+SHIPPED = Path(transformer_lib.__file__).parent / "models/scenes-detr"
 
 
 def test_the_shipped_detector_in_both_pipelines(tmp_path):
@@ -1091,7 +1087,7 @@ def learner() -> ObjectDetectionPipeline:
 
 def test_a_larger_head_keeps_what_it_knew(learner):
     old = learner.model
-    new = object_detection._with_labels(old, ("beer", "fried chicken"))
+    new = fine_tuning.with_labels(old, ("beer", "fried chicken"))
     assert new.config.labels == (*LABELS, "beer", "fried chicken")
     pictures = torch.randn(2, 3, 40, 52)
     before, after = old(pictures), new.eval()(pictures)
@@ -1108,9 +1104,9 @@ def test_fine_tuning_finds_the_new_and_leaves_the_given(learner):
         learner,
         EXAMPLES,
         labels=("beer",),
-        updates=60,
+        steps=60,
         batch_size=6,
-        rate=5e-3,
+        learning_rate=5e-3,
         keep=0.1,
         progress=False,
     )
@@ -1134,7 +1130,7 @@ def test_fine_tuning_finds_the_new_and_leaves_the_given(learner):
 
 
 def test_weights_go_back_a_part_of_the_way(learner):
-    options = {"labels": ("beer",), "updates": 3, "batch_size": 2, "progress": False}
+    options = {"labels": ("beer",), "steps": 3, "batch_size": 2, "progress": False}
     all_the_way, half, none = (
         fine_tune(learner, EXAMPLES, keep=keep, **options).model.state_dict()
         for keep in (0.0, 0.5, 1.0)
@@ -1153,7 +1149,7 @@ def test_weights_go_back_a_part_of_the_way(learner):
 
 
 def test_fine_tuning_repeats_itself(learner):
-    options = {"labels": ("beer",), "updates": 2, "batch_size": 2, "progress": False}
+    options = {"labels": ("beer",), "steps": 2, "batch_size": 2, "progress": False}
     one, same, other = (fine_tune(learner, EXAMPLES, seed=seed, **options) for seed in (0, 0, 1))
     pictures = torch.randn(1, 3, 40, 52)
     with torch.no_grad():
@@ -1163,7 +1159,7 @@ def test_fine_tuning_repeats_itself(learner):
 
 
 def test_fine_tuning_leaves_out_boxes_without_area(learner):
-    options = {"labels": ("beer",), "updates": 1, "batch_size": 1, "progress": False}
+    options = {"labels": ("beer",), "steps": 1, "batch_size": 1, "progress": False}
     scene = EXAMPLES[0]
     flat = SimpleNamespace(
         image=scene.image, boxes=[*scene.boxes, (5, 5, 5, 9)], labels=[*scene.labels, "beer"]
@@ -1188,8 +1184,8 @@ class Chosen(random.Random):
 
 def varied(example, *chances: float):
     """Return the lesson that an example makes, varied by these numbers."""
-    (lesson,) = object_detection._lessons([example], ["cat"], ImageProcessor(1000, 2000))
-    return object_detection._varied(*lesson, Chosen(*chances))
+    (lesson,) = fine_tuning._read_examples([example], ["cat"], ImageProcessor(1000, 2000))
+    return fine_tuning.varied(*lesson, Chosen(*chances))
 
 
 def test_mirrored_examples_have_mirrored_boxes():
@@ -1236,7 +1232,7 @@ def test_examples_are_read_once_and_kept_small():
             return noise(400, 200)
 
     photo = Photo()
-    ((picture, corners, labels),) = object_detection._lessons(
+    ((picture, corners, labels),) = fine_tuning._read_examples(
         [photo], ["dog", "cat"], ImageProcessor(50, 1000)
     )
     assert (photo.read, picture.size, labels.tolist()) == (1, (100, 50), [1])
@@ -1248,6 +1244,6 @@ def test_pictures_without_objects_and_of_several_sizes(learner):
         image, boxes, labels = noise(30, 60), (), ()
 
     taught = fine_tune(
-        learner, [Empty(), EXAMPLES[1]], labels=("beer",), updates=2, batch_size=2, progress=False
+        learner, [Empty(), EXAMPLES[1]], labels=("beer",), steps=2, batch_size=2, progress=False
     )
     assert all(tensor.isfinite().all() for tensor in taught.model.state_dict().values())

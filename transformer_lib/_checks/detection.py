@@ -4,7 +4,6 @@ import json
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from importlib import import_module
 from typing import Any
 
 import torch
@@ -20,6 +19,7 @@ from transformer_lib._checks.common import (
     require_dataset,
     require_fields,
     require_floating,
+    require_package,
     require_pixels,
     require_probability,
 )
@@ -247,7 +247,7 @@ def target(labels: Any, boxes: Any) -> None:
 
 def assign(costs: Any) -> None:
     """Stand before the function of this name, which needs scipy."""
-    require_package("scipy.optimize", "matching needs scipy")
+    require_package("scipy.optimize", "matching needs scipy", "detection")
     if not costs.isfinite().all():
         raise ValueError("costs: expected finite numbers, got NaN or infinity")
 
@@ -340,7 +340,7 @@ def _picture_of(place: int, targets: Sequence[Any]) -> int:
 
 def evaluate(model: Any, dataset: Any, batch_size: Any) -> None:
     """Stand before the function of this name, which needs faster-coco-eval."""
-    require_package("faster_coco_eval", "scoring needs faster-coco-eval")
+    require_package("faster_coco_eval", "scoring needs faster-coco-eval", "detection")
     if not isinstance(model, nn.Module):
         raise TypeError(f"model: expected a DETR, got {type(model).__name__}")
     require_dataset("dataset", dataset)
@@ -368,13 +368,3 @@ def annotations(annotations: Sequence[Mapping[str, Any]]) -> None:
         raise ValueError("dataset: expected objects to be found, got none")
     corners = ((x + width, y + height) for x, y, width, height in (a["bbox"] for a in annotations))
     require_pixels("dataset", float(max(max(corner) for corner in corners)))
-
-
-def require_package(package: str, sentence: str) -> None:
-    """Raise ModuleNotFoundError, with what to install, unless a package is there."""
-    try:
-        import_module(package)
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            f"{sentence}: pip install 'building-the-transformer[detection]'"
-        ) from None

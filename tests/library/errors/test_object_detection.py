@@ -17,18 +17,15 @@ import torch
 from PIL import Image
 
 from transformer_lib.datasets import scenes
+from transformer_lib.detection.coco import read_coco
 from transformer_lib.detection.configuration import DETRConfig, ResNetConfig
 from transformer_lib.detection.detr import DETR, for_detection
+from transformer_lib.detection.drawing import draw_detections
 from transformer_lib.detection.evaluation import evaluate
+from transformer_lib.detection.fine_tuning import fine_tune
+from transformer_lib.detection.images import load_image
+from transformer_lib.detection.pipeline import ObjectDetectionPipeline, pipeline
 from transformer_lib.detection.processing import ImageProcessor
-from transformer_lib.object_detection import (
-    ObjectDetectionPipeline,
-    draw_detections,
-    fine_tune,
-    load_image,
-    pipeline,
-    read_coco,
-)
 
 LABELS = ("cat", "clock")
 FORMATS = "BMP, GIF, JPEG, PNG, PPM, TIFF, WEBP"
@@ -551,12 +548,22 @@ def example(**changes) -> SimpleNamespace:
         ([example()], {"labels": [3]}, TypeError, "labels: expected a list or tuple of names"),
         ([example()], {"labels": ("cat",)}, ValueError, "labels: 'cat' is there twice, or known"),
         ([example()], {"labels": ("b", "b")}, ValueError, "labels: 'b' is there twice"),
-        ([example()], {"updates": 0}, ValueError, "updates: expected a whole number above 0"),
+        ([example()], {"steps": 0}, ValueError, "steps: expected a whole number above 0"),
         ([example()], {"batch_size": 2.5}, ValueError, "batch_size: expected a whole number"),
-        ([example()], {"rate": 0}, ValueError, "rate: expected a number above 0, got 0"),
-        ([example()], {"rate": "a"}, ValueError, "rate: expected a number above 0, got 'a'"),
-        ([example()], {"keep": 1.5}, ValueError, "keep: expected a share from 0 to 1, got 1.5"),
-        ([example()], {"keep": None}, ValueError, "keep: expected a share from 0 to 1, got None"),
+        (
+            [example()],
+            {"learning_rate": 0},
+            ValueError,
+            "learning_rate: expected a number above 0, got 0",
+        ),
+        (
+            [example()],
+            {"learning_rate": "a"},
+            ValueError,
+            "learning_rate: expected a number above 0, got 'a'",
+        ),
+        ([example()], {"keep": 1.5}, ValueError, "keep: expected a number from 0 to 1, got 1.5"),
+        ([example()], {"keep": None}, ValueError, "keep: expected a number from 0 to 1, got None"),
         ([example()], {"seed": None}, ValueError, "seed: expected a whole number, got None"),
         (
             [example(boxes=((0.1, 0.2, 0.5, 1.0),))],
@@ -587,11 +594,11 @@ def example(**changes) -> SimpleNamespace:
     ],
 )
 def test_what_cannot_be_taught(detector, examples, options, error, message):
-    options = {"updates": 1, "batch_size": 1, "progress": False} | options
+    options = {"steps": 1, "batch_size": 1, "progress": False} | options
     with pytest.raises(error, match=re.escape(message)) as raised:
         fine_tune(detector, examples, **options)
     assert re.match(
-        r"(examples(\[\d\])?|labels|updates|batch_size|rate|keep|seed): ", str(raised.value)
+        r"(examples(\[\d\])?|labels|steps|batch_size|rate|keep|seed): ", str(raised.value)
     )
 
 
@@ -604,7 +611,7 @@ def test_half_precision_is_not_taught(detector):
 def test_more_objects_than_queries(detector):
     crowded = example(boxes=((1, 2, 30, 40),) * 5, labels=("cat",) * 5)
     with pytest.warns(UserWarning, match="at most 3 objects in a picture"):
-        fine_tune(detector, [crowded], updates=1, batch_size=1, progress=False)
+        fine_tune(detector, [crowded], steps=1, batch_size=1, progress=False)
 
 
 class DrawnAsAsked:
@@ -619,7 +626,7 @@ class DrawnAsAsked:
 
 
 def test_datasets_end_at_their_length(detector):
-    options = {"labels": ("beer",), "updates": 1, "progress": False}
+    options = {"labels": ("beer",), "steps": 1, "progress": False}
     taught = fine_tune(detector, DrawnAsAsked(), **options)
     assert evaluate(taught.model, taught.processor, DrawnAsAsked())["AP50"] >= 0
 
