@@ -16,13 +16,10 @@ from torch.nn import functional as F
 
 from transformer_lib.add_norm import LayerNorm
 from transformer_lib.embedding import TokenEmbedding
+from transformer_lib.layers import Decoder, DecoderLayer, Encoder, EncoderLayer
 from transformer_lib.multi_head_attention import KeysValues, MultiHeadAttention
 from transformer_lib.positional_encoding import LearnedPositions, sinusoids
 from transformer_lib.transformer import (
-    Decoder,
-    DecoderLayer,
-    Encoder,
-    EncoderLayer,
     TextEncoder,
     Transformer,
     TransformerConfig,

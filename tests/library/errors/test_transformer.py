@@ -10,12 +10,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
+from transformer_lib.layers import Decoder, DecoderLayer, Encoder, EncoderLayer
 from transformer_lib.multi_head_attention import KeysValues
 from transformer_lib.transformer import (
-    Decoder,
-    DecoderLayer,
-    Encoder,
-    EncoderLayer,
     TextEncoder,
     Transformer,
     TransformerConfig,
