@@ -1,9 +1,11 @@
 """DETR gives transformers' numbers; boxes, matching and loss are what they should be."""
 
+import copy
 import itertools
 import json
 import math
 import os
+import pickle
 import random
 import warnings
 from collections.abc import Iterator
@@ -32,7 +34,13 @@ from transformer_lib.detection import (
 )
 from transformer_lib.detection.boxes import generalized_iou, iou, to_centres, to_corners
 from transformer_lib.detection.configuration import DETRConfig, ResNetConfig
-from transformer_lib.detection.detr import DETR, Predictions, for_detection, image_positions
+from transformer_lib.detection.detr import (
+    DETR,
+    FoldedDETR,
+    Predictions,
+    for_detection,
+    image_positions,
+)
 from transformer_lib.detection.evaluation import evaluate
 from transformer_lib.detection.matching import Target, assign, match, set_loss
 from transformer_lib.detection.processing import ImageProcessor, postprocess
@@ -615,11 +623,11 @@ def test_the_queries_are_a_set(model) -> None:
 
 def test_auxiliary_predictions_are_those_of_a_shorter_decoder(model) -> None:
     pixels, _ = batch((40, 40))
-    for layers, (logits, boxes) in enumerate(model(pixels).auxiliary, start=1):
+    for layers, (logits, centres) in enumerate(model(pixels).auxiliary, start=1):
         shorter = DETR(replace(CONFIG, n_decoder_layers=layers)).eval()
         shorter.load_state_dict(model.state_dict(), strict=False)
         torch.testing.assert_close(shorter(pixels).logits, logits)
-        torch.testing.assert_close(shorter(pixels).boxes, boxes)
+        torch.testing.assert_close(shorter(pixels).boxes, centres)
 
 
 @given(st.sampled_from([0.0, 1e-10, 1e10, -7.0]))
@@ -733,6 +741,17 @@ def test_the_copy_for_detection_gives_the_same(block: str) -> None:
     torch.testing.assert_close(got.logits, want.logits, atol=1e-4, rtol=1e-4)
     torch.testing.assert_close(got.boxes, want.boxes, atol=1e-5, rtol=1e-4)
     assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+
+
+def test_the_copy_for_detection_is_of_a_class_of_its_own_and_pickles() -> None:
+    fast = for_detection(lively_detr())
+    assert type(fast) is FoldedDETR
+    pixels, mask = batch(*THREE)
+    want = fast(pixels, mask)
+    for again in (pickle.loads(pickle.dumps(fast)), copy.deepcopy(fast), for_detection(fast)):
+        assert type(again) is FoldedDETR
+        assert torch.equal(again(pixels, mask).logits, want.logits)
+    assert fast.eval() is fast
 
 
 # The published layout

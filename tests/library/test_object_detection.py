@@ -21,9 +21,8 @@ from matplotlib.patches import Rectangle
 from PIL import Image
 
 import transformer_lib
-from transformer_lib.course import plotting
 from transformer_lib.datasets import scenes
-from transformer_lib.detection import fine_tuning, images
+from transformer_lib.detection import addresses, drawing, fine_tuning
 from transformer_lib.detection.boxes import iou
 from transformer_lib.detection.coco import AnnotatedImage, read_coco
 from transformer_lib.detection.configuration import DETRConfig, ResNetConfig
@@ -525,7 +524,7 @@ def test_addresses_that_give_no_picture(detector, web, path, error, message):
 
 
 def test_an_answer_without_end_is_not_kept(web, monkeypatch):
-    monkeypatch.setattr(images, "MOST_BYTES", 5_000)
+    monkeypatch.setattr(addresses, "MOST_BYTES", 5_000)
     with pytest.raises(ConnectionError, match="the answer has more than 5,000 bytes"):
         load_image(f"{web}/long", timeout=5.0, **HERE)
 
@@ -929,7 +928,7 @@ def test_korean_labels(monkeypatch):
         ax = draw_detections(noise(400, 300), [detection(label="고양이")])
         ax.figure.canvas.draw()
     assert ax.texts[0].get_text() == "고양이 (0.99)"
-    monkeypatch.setattr(plotting, "korean_font", lambda: None)
+    monkeypatch.setattr(drawing, "korean_font", lambda: None)
     with pytest.warns(UserWarning, match=r"no font with the letters 고.*\[plots\]") as caught:
         ax = draw_detections(noise(400, 300), [detection(label="고양이"), detection(label="컵")])
     assert len(caught) == 1
@@ -1001,7 +1000,9 @@ def test_pictures_and_boxes_of_coco(coco, tmp_path):
     assert one.labels == ("beer", "fried chicken", "fried chicken")
     assert one.boxes == ((10, 20, 40, 28.5), (0, 0, 64, 48), (0, 0, 64, 9))
     assert (pixels(one.image) == pixels(noise(64, 48, seed=1))).all()
-    assert other == AnnotatedImage(tmp_path / "2.png", (), ())
+    assert one.areas == (30 * 8.5, 64 * 48, 64.9 * 9)
+    assert one.crowds == (("fried chicken", (0, 0, 9, 9)),)
+    assert other == AnnotatedImage(tmp_path / "2.png", (), (), ())
 
 
 def test_boxes_without_area_are_left_out(coco):

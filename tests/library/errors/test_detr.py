@@ -456,6 +456,39 @@ def test_published_processors_of_other_kinds(folder, change: dict, message: str)
         ImageProcessor.from_pretrained(folder)
 
 
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ({"encoder_layers": 2**63}, "asks for 9223372036854775810 layers"),
+        ({"encoder_ffn_dim": 10**9, "decoder_ffn_dim": 10**9}, "asks for d_ff = 1000000000"),
+        ({"num_queries": 10**9}, "asks for n_queries = 1000000000"),
+        ({"d_model": 10**9}, "asks for d_model = 1000000000"),
+        ({"id2label": {"999999999": "x"}}, "labels: expected ids from 0 on, got 999999999"),
+        ({"id2label": {"9" * 30: "x"}}, "published: expected numbers as keys of id2label"),
+    ],
+)
+def test_sizes_are_held_against_the_weights_before_anything_is_built(
+    folder, entries: dict, message: str
+) -> None:
+    file = folder / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | entries))
+    with pytest.raises(ValueError, match=message):
+        DETR.from_pretrained(folder)
+
+
+def test_nested_too_deeply(folder) -> None:
+    (folder / "config.json").write_text('{"a":' * 100_000)
+    with pytest.raises(ValueError, match=r"config.json is no JSON"):
+        DETR.from_pretrained(folder)
+
+
+def test_the_copy_for_detection_is_not_trained(model) -> None:
+    fast = for_detection(model)
+    with pytest.raises(TypeError, match=r"^model: what for_detection returned cannot be trained"):
+        fast.train()
+    assert not fast.training
+
+
 def test_the_copy_for_detection_is_not_saved(model, tmp_path) -> None:
     with pytest.raises(TypeError, match=r"^model: what for_detection returned cannot be saved"):
         for_detection(model).save_pretrained(tmp_path)

@@ -598,7 +598,7 @@ def test_what_cannot_be_taught(detector, examples, options, error, message):
     with pytest.raises(error, match=re.escape(message)) as raised:
         fine_tune(detector, examples, **options)
     assert re.match(
-        r"(examples(\[\d\])?|labels|steps|batch_size|rate|keep|seed): ", str(raised.value)
+        r"(examples(\[\d\])?|labels|steps|batch_size|learning_rate|keep|seed): ", str(raised.value)
     )
 
 
