@@ -71,6 +71,13 @@ class Predictions(NamedTuple):
     """Logits and boxes that the heads read after each decoder layer but the last."""
 
 
+def _hides_nothing(mask: Tensor | None) -> bool:
+    """Look at the values of a mask, where there are any: not while compiling, not on "meta"."""
+    if mask is None or mask.is_meta or torch.compiler.is_compiling():
+        return False
+    return bool(mask.all())
+
+
 class DETR(nn.Module):
     """Finds objects in pictures as a set: one box and class, or "no object", per object query.
 
@@ -82,9 +89,8 @@ class DETR(nn.Module):
         self.config, d_model = config, config.d_model
         self.backbone = ResNet(config.backbone)
         self.projection = nn.Conv2d(self.backbone.width, d_model, 1)
-        same = ("d_model", "n_heads", "d_ff", "activation")
-        dropouts = ("dropout", "attention_dropout", "feed_forward_dropout")
-        options = {name: getattr(config, name) for name in same + dropouts}
+        same = "d_model n_heads d_ff activation dropout attention_dropout feed_forward_dropout"
+        options = {name: getattr(config, name) for name in same.split()}
         self.encoder = Encoder(config.n_encoder_layers, **options)
         self.decoder = Decoder(config.n_decoder_layers, **options, final_norm=True)
         self.queries = nn.Parameter(torch.randn(config.n_queries, d_model))
@@ -187,13 +193,6 @@ class DETR(nn.Module):
             model = cls(wanted)
         named = label_names(config.labels)
         return published.fill(model, state, named, replace_head=labels is not None).eval()
-
-
-def _hides_nothing(mask: Tensor | None) -> bool:
-    """Look at the values of a mask, where there are any: not while compiling, not on "meta"."""
-    if mask is None or mask.is_meta or torch.compiler.is_compiling():
-        return False
-    return bool(mask.all())
 
 
 class FoldedDETR(DETR):

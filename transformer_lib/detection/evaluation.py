@@ -88,7 +88,9 @@ def _truth(dataset: Sequence[LabelledImage], labels: Sequence[str]) -> dict[str,
         check.labelled_image(number, item, (width, height), labels)
         images.append({"id": number, "width": width, "height": height})
         crowds = tuple(getattr(item, "crowds", ()))
-        areas = getattr(item, "areas", [(x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in item.boxes])
+        areas = getattr(item, "areas", None)
+        if areas is None:
+            areas = [(x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in item.boxes]
         for names, boxes, sizes, crowd in (
             (item.labels, item.boxes, areas, 0),
             ([name for name, _ in crowds], [box for _, box in crowds], [0] * len(crowds), 1),
