@@ -361,7 +361,7 @@ def test_a_batch_of_nothing(kind):
 PAPER: dict = {}
 PRE_NORM = {"norm_first": True, "output_bias": True, "activation": "gelu"}
 LEARNT = {"tied": "output", "positions": "learned", "embedding_norm": True, "d_ff": 12}
-UNTIED = {"tied": "none", "norm_first": True, "positions": "none", "activation": "swish"}
+UNTIED = {"tied": "none", "norm_first": True, "positions": "none", "activation": "silu"}
 NO_DECODER = {"final_norm": True, "output_bias": True, "n_decoder_layers": 0}
 
 
@@ -872,7 +872,7 @@ def marian(tmp_path_factory):
 
     from safetensors.torch import load_file
 
-    from transformer_lib.pretrained import config_from_marian, transformer_from_marian
+    from transformer_lib.published.marian import config_from_marian, transformer_from_marian
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -2,6 +2,7 @@
 
 from dataclasses import fields
 from importlib import import_module
+from numbers import Integral
 from typing import Any, Literal, get_args, get_origin
 
 import torch
@@ -180,3 +181,12 @@ def require_package(package: str, sentence: str, extra: str) -> None:
         raise ModuleNotFoundError(
             f"{sentence}: pip install 'building-the-transformer[{extra}]'"
         ) from None
+
+
+def require_count(name: str, number: Any, least: int, most: int | None = None) -> None:
+    """Raise unless ``number`` is a whole number from ``least`` to ``most``."""
+    if isinstance(number, bool) or not isinstance(number, Integral):
+        raise TypeError(f"{name}: expected a whole number, got {number!r}")
+    if int(number) < least or (most is not None and int(number) > most):
+        upto = "or more" if most is None else f"to {most}"
+        raise ValueError(f"{name}: expected {least} {upto}, got {number}")

@@ -19,7 +19,7 @@ from transformer_lib._checks import detection_pipeline as check
 from transformer_lib.detection.detr import DETR
 from transformer_lib.detection.images import is_stored, load_image
 from transformer_lib.detection.processing import Detections, ImageProcessor, detect
-from transformer_lib.pretrained import find_published
+from transformer_lib.hub import find_published
 
 __all__ = ["ObjectDetectionPipeline", "pipeline"]
 

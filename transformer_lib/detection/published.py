@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from transformer_lib._checks import detection as check
 from transformer_lib.detection.configuration import DETRConfig, ResNetConfig
-from transformer_lib.pretrained import find_published
-from transformer_lib.transformer import read_tensors, require_state
+from transformer_lib.files import read_json, read_tensors, require_state, write_json, write_model
+from transformer_lib.hub import find_published
 
 __all__ = [
     "config_from_published",
@@ -225,16 +224,9 @@ def published_name(name: str, *, timm: bool = False) -> str:
 
 def write(folder: str | os.PathLike[str], config: DETRConfig, state: Mapping[str, Tensor]) -> None:
     """Write ``config.json`` and ``model.safetensors`` of a model's state."""
-    folder = Path(folder)
-    _write_json(folder / "config.json", config_to_published(config))
-    published = {
-        published_name(name): value.contiguous()
-        for name, value in state.items()
-        if not name.endswith(_COUNTER)
-    }
-    part = folder / "model.safetensors.part"
-    save_file(published, part, metadata={"format": "pt"})
-    part.replace(part.with_suffix(""))
+    published = json.dumps(config_to_published(config), indent=2, ensure_ascii=False) + "\n"
+    kept = {published_name(n): value for n, value in state.items() if not n.endswith(_COUNTER)}
+    write_model(folder, published, kept)
 
 
 def read(name: str | os.PathLike[str]) -> tuple[DETRConfig, dict[str, Tensor]]:
@@ -243,7 +235,7 @@ def read(name: str | os.PathLike[str]) -> tuple[DETRConfig, dict[str, Tensor]]:
     The configuration is held against the tensors, so that nothing is built that these cannot fill.
     """
     folder = find_published(name)
-    config = config_from_published(_read_json(folder, "config.json"))
+    config = config_from_published(read_json(folder / "config.json"))
     file = folder / "model.safetensors"
     if not file.is_file():
         pickled = "; pickled weights are not read" if any(folder.glob("*.bin")) else ""
@@ -340,12 +332,12 @@ def write_processor(folder: str | os.PathLike[str], processor: Any) -> None:
         "do_pad": True,
         "format": "coco_detection",
     }
-    _write_json(Path(folder) / "preprocessor_config.json", published)
+    write_json(Path(folder) / "preprocessor_config.json", published)
 
 
 def read_processor(name: str | os.PathLike[str], kind: Callable[..., _Processor]) -> _Processor:
     """Return the ImageProcessor, which is the ``kind``, of a ``preprocessor_config.json``."""
-    published = _read_json(find_published(name), "preprocessor_config.json")
+    published = read_json(find_published(name) / "preprocessor_config.json")
     for key in ("do_resize", "do_rescale", "do_normalize", "do_pad"):
         if published.get(key, True) is not True:
             raise ValueError(f"{key}: expected true in preprocessor_config.json")
@@ -370,24 +362,3 @@ def read_processor(name: str | os.PathLike[str], kind: Callable[..., _Processor]
         return kind(**size, **colours)
     except TypeError as error:
         raise ValueError(f"preprocessor_config.json: wrong type: {error}") from None
-
-
-def _write_json(file: Path, content: dict[str, Any]) -> None:
-    """Write a JSON file in one step."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_name(file.name + ".part")
-    part.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    part.replace(file)
-
-
-def _read_json(folder: Path, file: str) -> dict[str, Any]:
-    path = folder / file
-    if not path.is_file():
-        raise FileNotFoundError(f"name: no {file} in {path.parent}")
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (RecursionError, ValueError) as error:
-        raise ValueError(f"name: {path} is no JSON: {error}") from None
-    if not isinstance(content, dict):
-        raise ValueError(f"name: {path} is no JSON object")
-    return content

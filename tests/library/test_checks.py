@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from transformer_lib import _validation as validation
+from transformer_lib._checks import common as validation
 
 ROW, TABLE = torch.ones(4), torch.ones(5, 3)
 
