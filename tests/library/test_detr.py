@@ -956,9 +956,9 @@ def test_other_labels_keep_all_but_what_is_new(model, tmp_path) -> None:
 
 
 def test_the_hub_is_asked_for_the_processor_too() -> None:
-    from transformer_lib import pretrained
+    from transformer_lib import hub
 
-    assert {"config.json", "model.safetensors", "preprocessor_config.json"} < {*pretrained._FILES}
+    assert {"config.json", "model.safetensors", "preprocessor_config.json"} < {*hub._FILES}
 
 
 # Pictures and detections

@@ -176,7 +176,7 @@ def _read_model(
         folder = find_published(name)
         return DETR.from_pretrained(folder), processor or ImageProcessor.from_pretrained(folder)
     except (FileNotFoundError, ValueError) as error:
-        message = str(error).removeprefix("name: ")
+        message = str(error).removeprefix("name: ").removeprefix("file: ")
         near = difflib.get_close_matches(str(name), _KNOWN, n=1)
         hint = f"; is {near[0]} meant?" if near and near[0] != name else ""
         kind = FileNotFoundError if isinstance(error, FileNotFoundError) else ValueError

@@ -381,13 +381,13 @@ def test_files_that_are_not_there(folder, tmp_path) -> None:
         DETR.from_pretrained(folder)
     for file, kind in (("config.json", DETR), ("preprocessor_config.json", ImageProcessor)):
         (folder / file).write_text("{")
-        with pytest.raises(ValueError, match=rf"^name: .*{file} is no JSON"):
+        with pytest.raises(ValueError, match=rf"^file: .*{file}: not valid JSON"):
             kind.from_pretrained(folder)
         (folder / file).write_text("[]")
-        with pytest.raises(ValueError, match=rf"^name: .*{file} is no JSON object"):
+        with pytest.raises(ValueError, match=rf"^file: .*{file}: expected a JSON object"):
             kind.from_pretrained(folder)
         (folder / file).unlink()
-        with pytest.raises(FileNotFoundError, match=rf"^name: no {file} in"):
+        with pytest.raises(FileNotFoundError, match=rf"^file: no such file: .*{file}"):
             kind.from_pretrained(folder)
 
 
@@ -478,7 +478,7 @@ def test_sizes_are_held_against_the_weights_before_anything_is_built(
 
 def test_nested_too_deeply(folder) -> None:
     (folder / "config.json").write_text('{"a":' * 100_000)
-    with pytest.raises(ValueError, match=r"config.json is no JSON"):
+    with pytest.raises(ValueError, match=r"config.json: expected JSON at most"):
         DETR.from_pretrained(folder)
 
 

@@ -308,7 +308,7 @@ def test_models_of_another_kind_and_damaged_ones(detector, tmp_path):
         pipeline("object-detection", tmp_path)
     weights.write_bytes(whole)
     (tmp_path / "preprocessor_config.json").unlink()
-    with pytest.raises(FileNotFoundError, match=r"^model: no preprocessor_config\.json in"):
+    with pytest.raises(FileNotFoundError, match=r"^model: no such file: .*preprocessor_config"):
         pipeline("object-detection", tmp_path)
 
 
