@@ -302,8 +302,8 @@ def test_numbers_that_are_none(function, number: float, part: str) -> None:
 
 
 def test_numbers_that_are_none_in_an_earlier_layer() -> None:
-    bad = predictions()._replace(auxiliary=(predictions()[:2],))
-    bad.auxiliary[0][0][1, 0, 0] = math.nan
+    bad = predictions()._replace(auxiliary=(predictions()[:2], predictions()[:2]))
+    bad.auxiliary[1][0][1, 0, 0] = math.nan
     with pytest.raises(ValueError, match=r"^predictions: NaN or infinity for picture 1 of"):
         set_loss(bad, [target()] * 2)
 
