@@ -140,6 +140,7 @@ def test_drawings_leave_no_figure_open(run, photo):
     assert plt.get_fignums() == []
 
 
+@pytest.mark.slow
 def test_labels_on_a_large_photo_can_be_read(run, tmp_path):
     """They grow with the picture: seen at a screen's width, their ground is as high as ever."""
     Image.new("RGB", (3000, 2000), "gray").save(tmp_path / "large.png")
@@ -193,6 +194,7 @@ def test_without_matplotlib(run, photo, monkeypatch):
     assert run("photo.png", "--output", "drawn", status=1, errors=extra) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SHIPPED.is_dir(), reason="the shipped detector is not there")
 def test_the_shipped_detector_in_a_process_of_its_own(tmp_path):
     from transformer_lib.datasets.scenes import draw_scene

@@ -593,6 +593,7 @@ def test_the_same_weights_give_transformers_numbers(
     torch.testing.assert_close(back.logits, want.logits)
 
 
+@pytest.mark.slow
 def test_their_pipeline_runs_on_what_ours_wrote(hugging_face, model, tmp_path) -> None:
     processor = ImageProcessor(64, 96)
     model.save_pretrained(tmp_path)
@@ -702,6 +703,7 @@ def test_in_every_float_type(dtype: torch.dtype) -> None:
     assert found.scores.dtype == torch.promote_types(dtype, torch.float32)
 
 
+@pytest.mark.slow
 def test_it_learns_four_pictures() -> None:
     torch.manual_seed(0)
     model = DETR(replace(CONFIG, backbone=BASIC, n_decoder_layers=2)).train()

@@ -770,6 +770,7 @@ def assert_alike(ours: list, theirs: list, files: list[str]) -> int:
     return sum(map(len, ours))
 
 
+@pytest.mark.slow
 def test_the_same_as_hugging_faces_pipeline(detector, five, tmp_path):
     transformers = pytest.importorskip("transformers")
     detector.save_pretrained(tmp_path / "model")
@@ -1113,6 +1114,7 @@ def test_a_larger_head_keeps_what_it_knew(learner):
     assert torch.equal(after.boxes, before.boxes)
 
 
+@pytest.mark.slow
 def test_fine_tuning_finds_the_new_and_leaves_the_given(learner):
     before = {name: tensor.clone() for name, tensor in learner.model.state_dict().items()}
     state = torch.random.get_rng_state()

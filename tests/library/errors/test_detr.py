@@ -172,6 +172,7 @@ def test_positions_that_cannot_be() -> None:
             image_positions(torch.ones(1, 2, 2, dtype=torch.bool), d_model)
 
 
+@pytest.mark.slow
 def test_checks_of_values_leave_the_model_whole_to_compile(model) -> None:
     # Here, where no shape checks are wrapped around the functions that are to be compiled.
     pixels = torch.randn(2, 3, 20, 24, generator=torch.Generator().manual_seed(0))
