@@ -21,7 +21,7 @@ from torch import Tensor
 from transformers import MarianConfig, MarianMTModel
 
 from transformer_lib.decoding import CachedDecoder, for_decoding, greedy
-from transformer_lib.pretrained import config_from_marian, transformer_from_marian
+from transformer_lib.published.marian import config_from_marian, transformer_from_marian
 from transformer_lib.transformer import Transformer
 
 SOURCE, TARGET, LENGTH = 7851, 5972, 50

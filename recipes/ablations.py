@@ -83,7 +83,7 @@ VARIANTS = {
 BASE = replace(
     GRAMMAR,
     model=GRAMMAR.model | {"d_model": 96, "n_heads": 4, "d_ff": 192},
-    training=replace(GRAMMAR.training, updates=1500, warmup=150),
+    training=replace(GRAMMAR.training, steps=1500, warmup=150),
 )
 
 

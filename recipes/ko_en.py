@@ -54,17 +54,17 @@ class Recipe:
 
 SENTENCES = 120_000  # of the grammar to train on
 LAYERS: dict[str, Any] = {"n_encoder_layers": 2, "n_decoder_layers": 2, "norm_first": True}
-TRAINING = TrainingConfig(schedule="linear", rate=1.5e-3, clip=1.0, save_every=250, keep=4)
+TRAINING = TrainingConfig(schedule="linear", learning_rate=1.5e-3, clip=1.0, save_every=250, keep=4)
 GRAMMAR = Recipe(
     vocabulary=2000,
     model=LAYERS | {"d_model": 192, "n_heads": 6, "d_ff": 512, "max_length": 256},
-    training=replace(TRAINING, updates=8_000, warmup=500),
+    training=replace(TRAINING, steps=8_000, warmup=500),
     tokens_per_batch=400,
 )
 OWN_PAIRS = Recipe(
     vocabulary=4000,
     model=LAYERS | {"d_model": 192, "n_heads": 4, "d_ff": 384, "max_length": 512},
-    training=replace(TRAINING, updates=12_000, warmup=600),
+    training=replace(TRAINING, steps=12_000, warmup=600),
     tokens_per_batch=400,
 )
 
@@ -218,7 +218,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, required=True, help="where the run is kept")
     parser.add_argument("--pairs", type=Path, help="pairs of your own to train on")
     parser.add_argument("--valid", type=Path, help="pairs of your own to score")
-    parser.add_argument("--updates", type=int, help="instead of the recipe's number")
+    parser.add_argument("--steps", type=int, help="instead of the recipe's number")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--ship", action="store_true", help="put the result into the package")
     options = parser.parse_args()
@@ -228,11 +228,11 @@ def main() -> None:
         parser.error("--ship is for the grammar's translator")
 
     recipe = OWN_PAIRS if options.pairs else GRAMMAR
-    updates = recipe.training.updates if options.updates is None else options.updates
-    if updates < 1:
-        parser.error(f"--updates: expected 1 or more, got {updates}")
-    warmup = min(recipe.training.warmup, updates)
-    training = replace(recipe.training, updates=updates, warmup=warmup, seed=options.seed)
+    steps = recipe.training.steps if options.steps is None else options.steps
+    if steps < 1:
+        parser.error(f"--steps: expected 1 or more, got {steps}")
+    warmup = min(recipe.training.warmup, steps)
+    training = replace(recipe.training, steps=steps, warmup=warmup, seed=options.seed)
     recipe = replace(recipe, training=training)
     try:
         run(recipe, options)

@@ -14,21 +14,28 @@ from urllib.parse import unquote, urlsplit
 if TYPE_CHECKING:
     from PIL import Image
 
+    from transformer_lib.translation import Translator
+
+_PROGRAM = "python -m transformer_lib"
+_LONGEST = 1_000_000  # bytes of a line
 _DRAWN = (".png", ".jpg", ".jpeg", ".webp", ".pdf", ".svg")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit status."""
-    parser = argparse.ArgumentParser(prog="python -m transformer_lib", description=__doc__)
+    parser = argparse.ArgumentParser(prog=_PROGRAM, description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     translate = commands.add_parser(
         "translate",
         help="translate sentences",
-        description="Translate sentences and print a line for each.",
+        description="Translate sentences and print a line for each: an empty one where a sentence "
+        "is refused, which is named, and the others follow.",
     )
     translate.add_argument("text", nargs="*", help="sentences; none: the lines of standard input")
     translate.add_argument("--model", default="ko-en", help="a shipped translator, or a folder")
-    translate.add_argument("--beams", type=int, default=4, help="1 is greedy decoding")
+    translate.add_argument(
+        "--beams", type=int, default=4, help="1 is greedy decoding, 100 the most"
+    )
     translate.set_defaults(run=_translate)
     detect = commands.add_parser(
         "detect",
@@ -57,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever read has had enough
         return 1
     except (OSError, ValueError, ModuleNotFoundError) as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
+        _complain(error)
         return 1
     except KeyboardInterrupt:
         return 130
@@ -67,14 +74,34 @@ def _translate(options: argparse.Namespace) -> int:
     from transformer_lib.translation import Translator  # slow, so after the arguments proved right
 
     translator = Translator.from_pretrained(options.model)
-    texts = (("", text) for text in options.text) if options.text else _lines()
-    for where, text in texts:
+    translator.translate_all([], beams=options.beams)  # is refused before the first line is read
+    texts = [("", text) for text in options.text]
+    status = 0
+    for batch in [texts] if texts else _lines():
+        status |= _translate_batch(translator, batch, options.beams)
+    return status
+
+
+def _translate_batch(
+    translator: "Translator", batch: Sequence[tuple[str, str | bytes]], beams: int
+) -> int:
+    """Print a line for each text, an empty one where the text is refused; return the status."""
+    good, status = {}, 0
+    for place, (where, given) in enumerate(batch):
         try:
-            translation = translator.translate(text, beams=options.beams)
+            text = given if isinstance(given, str) else _decode(given)
+            translator.encode(text)
         except ValueError as error:
-            raise ValueError(f"{where}{error}") from None
-        print(translation, flush=True)
-    return 0
+            _complain(f"{where}{error}")
+            status = 1
+        else:
+            good[place] = text
+    found = translator.translate_all(list(good.values()), beams=beams)
+    translations = dict(zip(good, found, strict=True))
+    for place in range(len(batch)):
+        print(translations.get(place, ""))
+    sys.stdout.flush()
+    return status
 
 
 def _detect(options: argparse.Namespace) -> int:
@@ -97,7 +124,7 @@ def _detect(options: argparse.Namespace) -> int:
         except BrokenPipeError:
             raise
         except (OSError, ValueError) as error:
-            print(f"python -m transformer_lib: {error}", file=sys.stderr)
+            _complain(error)
             status = 1
     return status
 
@@ -164,17 +191,37 @@ def _unwritten(place: Path, error: OSError) -> OSError:
     return OSError(f"output: {place}: {error.strerror or error}")
 
 
-def _lines() -> Iterator[tuple[str, str]]:
-    """Yield the lines of standard input, each after words that say which it is."""
+def _lines() -> Iterator[list[tuple[str, bytes]]]:
+    """Yield the lines of standard input, each after words that say which it is, as they come.
+
+    Those of a file come many together; one that somebody types, or a slow program writes, alone.
+    """
     if sys.stdin is None:
         raise OSError("standard input is closed, and no text was given")
-    for number, line in enumerate(sys.stdin.buffer, start=1):
-        where = f"standard input, line {number}: "
-        try:
-            yield where, line.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            byte = line[error.start]
-            raise ValueError(f"{where}not UTF-8: 0x{byte:02x} at byte {error.start + 1}") from None
+    stream: Any = sys.stdin.buffer
+    number, rest = 1, b""
+    while block := stream.read1(2**16):
+        *lines, rest = (rest + block).split(b"\n")
+        rest = rest[: _LONGEST + 1]
+        if lines:
+            yield [(f"standard input, line {n}: ", line) for n, line in enumerate(lines, number)]
+            number += len(lines)
+    if rest:
+        yield [(f"standard input, line {number}: ", rest)]
+
+
+def _decode(line: bytes) -> str:
+    if len(line) > _LONGEST:
+        raise ValueError(f"expected at most {_LONGEST} bytes, got more")
+    try:
+        return line.decode()
+    except UnicodeDecodeError as error:
+        byte = line[error.start]
+        raise ValueError(f"not UTF-8: 0x{byte:02x} at byte {error.start + 1}") from None
+
+
+def _complain(problem: object) -> None:
+    print(f"{_PROGRAM}: {problem}", file=sys.stderr)
 
 
 if __name__ == "__main__":

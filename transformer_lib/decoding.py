@@ -15,17 +15,20 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from transformer_lib._checks.common import require_mask
+from transformer_lib._checks import decoding as check
 from transformer_lib.add_norm import AddNorm
 from transformer_lib.embedding import Generator
-from transformer_lib.layers import DecoderLayer, EncoderLayer
+from transformer_lib.layers import Cache, Decoder, DecoderLayer, Encoder, EncoderLayer
 from transformer_lib.masking import causal_mask, combine_masks
 from transformer_lib.multi_head_attention import KeysValues
-from transformer_lib.transformer import Transformer
+from transformer_lib.transformer import Transformer, TransformerConfig
 
 __all__ = [
     "CachedDecoder",
+    "DecodingTransformer",
+    "EncoderDecoder",
     "Hypothesis",
+    "LayerCache",
     "NextToken",
     "UncachedDecoder",
     "beam_search",
@@ -63,52 +66,23 @@ class _Rules:
     min_length: int
     forbidden: Sequence[int]
 
-    def __post_init__(self) -> None:
-        """Refuse lengths that no row can have."""
-        if self.max_length < 1:
-            raise ValueError(f"max_length: expected 1 or more new tokens, got {self.max_length}")
-        if not 0 <= self.min_length < self.max_length:
-            raise ValueError(
-                f"min_length: expected 0 to {self.max_length - 1}, below max_length, "
-                f"got {self.min_length}"
-            )
-
     def apply(self, scores: Tensor, length: int, *, some_left: bool = False) -> Tensor:
-        """Bar what may not be token number ``length``; NaN, and if asked nothing left, is refused.
-
-        Args:
-            scores: Logits or their logarithms, of shape (rows, vocabulary).
-            length: How many new tokens there are with the one that is sought.
-            some_left: Whether every row must have a token that is not barred.
-        """
-        vocabulary = scores.shape[-1]
-        for name, tokens in (("end", [self.end]), ("forbidden", self.forbidden)):
-            if outside := [token for token in tokens if not 0 <= token < vocabulary]:
-                raise ValueError(f"{name}: expected ids from 0 to {vocabulary - 1}, got {outside}")
+        """Bar what may not be token number ``length``; if asked, some must be left in every row."""
+        if length == 1:
+            check.vocabulary(scores.shape[-1], self.end, self.forbidden)
         barred = [*self.forbidden, *([self.end] if length <= self.min_length else [])]
         if barred:
             scores = scores.index_fill(-1, torch.tensor(barred, device=scores.device), -math.inf)
-        best = scores.amax(dim=-1)  # one pass for both: NaN where any is NaN, −∞ where none is left
-        if not best.isfinite().all():
-            if best.isnan().any():
-                raise FloatingPointError(f"decoder: NaN in the logits of new token number {length}")
-            if some_left and (best == -math.inf).any():
-                raise ValueError(
-                    f"forbidden: no token is left that could be number {length} of a row"
-                )
+        # One pass for all: it is NaN where any is NaN, and −∞ where no token is left.
+        check.scores(scores.amax(dim=-1), length, some_left=some_left)
         return scores
 
 
 def _first_tokens(decoder: NextToken, start: int | Tensor) -> Tensor:
     """Return the tokens that every row begins with, of shape (rows, at least 1)."""
-    if isinstance(start, int):
-        return torch.full((decoder.rows, 1), start)
-    if start.dim() != 2 or start.shape[0] != decoder.rows or not start.shape[1]:
-        raise ValueError(
-            f"start: expected a token, or tokens of shape (rows = {decoder.rows}, 1 or more), "
-            f"got {tuple(start.shape)}"
-        )
-    return start
+    if isinstance(start, Tensor):
+        return start
+    return torch.full((decoder.rows, 1), int(start))
 
 
 def _single(logits: Tensor) -> Tensor:
@@ -153,6 +127,8 @@ def greedy(
 ) -> Int[Tensor, "rows length"]:
     """Take the most probable token, again and again, until the end token comes.
 
+    What comes back is each row's new tokens, the end token with them if it came, and padding.
+
     Args:
         decoder: A model that has read no target token yet. Rows that end leave it.
         start: The token every row starts with, or several for each row.
@@ -161,24 +137,20 @@ def greedy(
         min_length: At least so many before the end token.
         padding_id: What stands behind the end of the shorter rows.
         forbidden: Tokens that are never taken.
-
-    Returns:
-        The new tokens of each row with the end token, if it came, and padding behind it; as long as
-        the longest row. Without rows it is empty.
-
-    Raises:
-        FloatingPointError: The logit of a token that may be taken is NaN.
-        ValueError: A length is out of range, ``start`` has not as many rows, or a token is not in
-            the vocabulary; or no token may be taken.
     """
+    check.search(decoder, start, end, max_length, min_length, forbidden, padding_id)
     rules = _Rules(end, max_length, min_length, forbidden)
     return _continue(decoder, lambda logits: logits.argmax(dim=-1), start, rules, padding_id)
 
 
-class _Cache:
-    """Keys and values of one layer's self-attention, for all tokens so far."""
+class LayerCache:
+    """What one decoder layer remembers: keys and values of the target so far, and the source's.
+
+    It is what :class:`~transformer_lib.layers.DecoderLayer` takes as ``cache``.
+    """
 
     def __init__(self) -> None:
+        self.memory: KeysValues | None = None
         self._kept: KeysValues | None = None
 
     def __call__(self, new: KeysValues) -> KeysValues:
@@ -191,47 +163,70 @@ class _Cache:
         self._kept = new
         return new
 
-    def select(self, rows: Tensor) -> None:
+    def select(self, rows: Int[Tensor, " kept"], *, memory: bool = True) -> None:
+        """Go on with these rows, of which any may be repeated or left out.
+
+        Args:
+            rows: Numbers of rows.
+            memory: Whether the source's keys and values move too. They need not as long as every
+                row keeps its source.
+        """
         if self._kept is not None:
             self._kept = KeysValues(*(part.index_select(0, rows) for part in self._kept))
+        if memory and self.memory is not None:
+            self.memory = KeysValues(*(part.index_select(0, rows) for part in self.memory))
+
+
+@runtime_checkable
+class EncoderDecoder(Protocol):
+    """What a decoder asks of a model; a ``Transformer`` is one."""
+
+    config: TransformerConfig
+    training: bool
+
+    def encode(self, source: Tensor, *, key_mask: Tensor | None = None) -> Tensor:
+        """Return the encoder's output."""
+
+    def decode(
+        self,
+        target: Tensor,
+        *,
+        memory: Tensor,
+        memory_key_mask: Tensor | None = None,
+        key_mask: Tensor | None = None,
+        offset: int = 0,
+        cache: Sequence[Cache] | None = None,
+    ) -> Tensor:
+        """Return logits for target tokens, given the encoder's output."""
 
 
 class CachedDecoder:
     """A model on its way through its target sentences, which it reads once only.
 
-    The encoder's output is projected to the keys and values of every layer at the start, and the
-    self-attention's keys and values are remembered, so that a new token costs its own
-    computation and no other.
+    What a layer needs of earlier tokens, and of the encoder's output, is remembered, so that a new
+    token costs its own computation and no other.
 
     Args:
         model: A model in evaluation mode.
-        source: Token ids of shape (batch, length). Padding may stand at either end.
+        source: Token ids. Padding may stand at either end.
         key_mask: True on real source tokens; by default all but the model's ``padding_id``.
-
-    Raises:
-        TypeError: Ids are no integers, or the mask is not boolean.
-        ValueError: The model is in training mode, or ``source`` or ``key_mask`` does not fit.
     """
 
     @torch.inference_mode()
     def __init__(
         self,
-        model: Transformer,
+        model: EncoderDecoder,
         source: Int[Tensor, "batch source"],
         *,
         key_mask: Bool[Tensor, "batch source"] | None = None,
     ) -> None:
-        source, key_mask = _prepare(model, source, key_mask)
+        check.sources(model, source, key_mask)
+        source, key_mask = _real_first(source, key_mask, model.config.padding_id)
         self.model = model
-        memory = model.encode(source, key_mask=key_mask)
-        # Laid out head by head, as every step reads it; a mask that hides nothing costs time.
-        self._memory = [
-            KeysValues(*(part.contiguous() for part in layer))
-            for layer in model.decoder.project_memory(memory)
-        ]
-        self._key_mask = None if key_mask.all() else key_mask
+        self._memory = model.encode(source, key_mask=key_mask)
+        self._key_mask = None if key_mask.all() else key_mask  # one that hides nothing costs time
         self._sources = torch.arange(len(source), device=source.device)
-        self._caches = [_Cache() for _ in self._memory]
+        self._caches = [LayerCache() for _ in range(model.config.n_decoder_layers)]
         self._length = 0
 
     @property
@@ -241,23 +236,14 @@ class CachedDecoder:
 
     @torch.inference_mode()
     def advance(self, tokens: Int[Tensor, "rows new"]) -> Float[Tensor, "rows vocabulary"]:
-        """Append tokens to every row and return the logits of what follows the last of them.
-
-        Args:
-            tokens: Token ids, at least one for each row.
-
-        Raises:
-            TypeError: Ids are no integers.
-            ValueError: There are not as many rows, an id is not in the vocabulary, or the rows
-                grow beyond the model's ``max_length``.
-        """
-        _require_new(self.model, tokens, self.rows, self._length)
+        """Append tokens to every row and return the logits of what follows the last of them."""
+        check.new_tokens(self.model.config, tokens, self.rows, self._length)
         logits = self.model.decode(
             tokens.to(self._sources.device),
             memory=self._memory,
             memory_key_mask=self._key_mask,
             offset=self._length,
-            remember=self._caches,
+            cache=self._caches,
         )
         self._length += tokens.shape[1]
         return logits[:, -1]
@@ -265,69 +251,39 @@ class CachedDecoder:
     @torch.inference_mode()
     def select(self, rows: Int[Tensor, " kept"]) -> None:
         """Go on with these rows, of which any may be repeated or left out."""
+        check.rows(rows, self.rows)
         rows = rows.to(self._sources.device)
-        for cache in self._caches:
-            cache.select(rows)
         sources = self._sources[rows]
-        if not torch.equal(sources, self._sources):
-            self._memory = [
-                KeysValues(*(part.index_select(0, rows) for part in layer))
-                for layer in self._memory
-            ]
+        moved = not torch.equal(sources, self._sources)
+        for cache in self._caches:
+            cache.select(rows, memory=moved)
+        if moved:
+            self._memory, self._sources = self._memory[rows], sources
             if self._key_mask is not None:
                 self._key_mask = self._key_mask[rows]
-            self._sources = sources
 
 
-def _prepare(model: Transformer, source: Tensor, key_mask: Tensor | None) -> tuple[Tensor, Tensor]:
+def _real_first(source: Tensor, key_mask: Tensor | None, padding_id: int) -> tuple[Tensor, Tensor]:
     """Return source and mask with the real tokens of each row first, so that they start at 0."""
-    if model.training:
-        raise ValueError("model: expected evaluation mode, call model.eval() first")
-    if source.dim() != 2:
-        raise ValueError(
-            f"source: expected token ids of shape (batch, length), got {tuple(source.shape)}"
-        )
     if key_mask is None:
-        key_mask = source != model.config.padding_id
-    require_mask(key_mask, "key_mask")
-    if key_mask.shape != source.shape:
-        raise ValueError(
-            f"key_mask: expected shape {tuple(source.shape)} as source has, "
-            f"got {tuple(key_mask.shape)}"
-        )
+        key_mask = source != padding_id
     order = torch.argsort(~key_mask, dim=1, stable=True)
     return source.gather(1, order), key_mask.gather(1, order)
 
 
-def _require_new(model: Transformer, tokens: Tensor, rows: int, length: int) -> None:
-    """Raise unless ``tokens`` are new ones for every row, and the model has positions for them."""
-    if tokens.dim() != 2 or len(tokens) != rows or not tokens.shape[1]:
-        raise ValueError(
-            f"tokens: expected shape (rows = {rows}, 1 or more), got {tuple(tokens.shape)}"
-        )
-    places = model.config.max_length
-    if model.config.positions != "none" and length + tokens.shape[1] > places:
-        raise ValueError(
-            f"tokens: {tokens.shape[1]} after {length} are more than the {places} positions that "
-            "the model has (its max_length)"
-        )
-
-
 class UncachedDecoder:
-    """As :class:`CachedDecoder`, but reads all tokens again for every new one. For comparison.
-
-    The arguments and errors are the same.
-    """
+    """As :class:`CachedDecoder`, but reads all tokens again for every new one. For comparison."""
 
     @torch.inference_mode()
     def __init__(
         self,
-        model: Transformer,
+        model: EncoderDecoder,
         source: Int[Tensor, "batch source"],
         *,
         key_mask: Bool[Tensor, "batch source"] | None = None,
     ) -> None:
-        source, self._key_mask = _prepare(model, source, key_mask)
+        check.sources(model, source, key_mask)
+        source, self._key_mask = _real_first(source, key_mask, model.config.padding_id)
         self.model = model
         self._memory = model.encode(source, key_mask=self._key_mask)
         self._tokens = source.new_empty(len(source), 0)
@@ -340,18 +296,16 @@ class UncachedDecoder:
     @torch.inference_mode()
     def advance(self, tokens: Int[Tensor, "rows new"]) -> Float[Tensor, "rows vocabulary"]:
         """Append tokens to every row and return the logits of what follows the last of them."""
-        _require_new(self.model, tokens, self.rows, self._tokens.shape[1])
+        check.new_tokens(self.model.config, tokens, self.rows, self._tokens.shape[1])
         self._tokens = torch.cat([self._tokens, tokens.to(self._tokens.device)], dim=1)
-        logits = self.model.decode(
-            self._tokens,
-            memory=self.model.decoder.project_memory(self._memory),
-            memory_key_mask=self._key_mask,
-        )
+        mask = self._key_mask
+        logits = self.model.decode(self._tokens, memory=self._memory, memory_key_mask=mask)
         return logits[:, -1]
 
     @torch.inference_mode()
     def select(self, rows: Int[Tensor, " kept"]) -> None:
         """Go on with these rows, of which any may be repeated or left out."""
+        check.rows(rows, self.rows)
         rows = rows.to(self._tokens.device)
         self._tokens, self._key_mask = self._tokens[rows], self._key_mask[rows]
         self._memory = self._memory[rows]
@@ -359,9 +313,9 @@ class UncachedDecoder:
 
 def _product(*layers: nn.Linear | Generator) -> Callable[[Tensor], Tensor]:
     """Return the function x Wᵀ + b, where W is the layers' matrices, one below the other."""
-    weight = torch.cat(tuple(layer.weight for layer in layers))
+    weight = torch.cat(tuple(layer.weight for layer in layers)).detach()
     biases = tuple(layer.bias for layer in layers if layer.bias is not None)
-    bias = torch.cat(biases) if biases else None
+    bias = torch.cat(biases).detach() if biases else None
     if weight.shape[0] >= weight.shape[1]:
         weight = weight.t().contiguous().t()  # the same matrix, stored column by column
 
@@ -370,18 +324,15 @@ def _product(*layers: nn.Linear | Generator) -> Callable[[Tensor], Tensor]:
 
     # Private operators, with which torch.compile freezes weights; no public way was as fast.
     onednn = torch.ops.mkldnn
-    if not (
-        weight.is_cpu
-        and weight.dtype == torch.float32
-        and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-        and hasattr(onednn, "_reorder_linear_weight")
-        and hasattr(onednn, "_linear_pointwise")
-    ):
+    names = "_reorder_linear_weight", "_linear_pointwise"
+    available = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    single = weight.is_cpu and weight.dtype == torch.float32
+    if not (single and available and all(hasattr(onednn, name) for name in names)):
         return product
     blocks = onednn._reorder_linear_weight(weight.contiguous(), 8)  # made for about 8 vectors
 
     def product_in_blocks(x: Tensor) -> Tensor:
-        if x.shape[:-1].numel() == 1:
+        if x.shape[:-1].numel() == 1 or torch.is_autocast_enabled("cpu"):
             return product(x)
         result: Tensor = onednn._linear_pointwise(x, blocks, bias, "none", [], "")
         return result
@@ -392,7 +343,7 @@ def _product(*layers: nn.Linear | Generator) -> Callable[[Tensor], Tensor]:
 class _DecodingLayer(nn.Module):
     """A layer of the encoder or the decoder that only computes: no checks and no dropout.
 
-    The arguments of its methods are those that :class:`Transformer` gives its layers.
+    The arguments of ``forward`` are those that :class:`DecodingTransformer` gives its layers.
     """
 
     def __init__(self, layer: EncoderLayer | DecoderLayer) -> None:
@@ -401,49 +352,52 @@ class _DecodingLayer(nn.Module):
         self.n_heads, self.d_k = own.n_heads, own.d_k
         self.own_input = _product(own.query_projection, own.key_projection, own.value_projection)
         self.own_output = _product(own.output_projection)
-        self.own_norm = layer.self_attention_norm
+        self.own_norm = _Norm(layer.self_attention_norm)
         if isinstance(layer, DecoderLayer):
             cross = layer.cross_attention
             self.memory_input = _product(cross.key_projection, cross.value_projection)
             self.cross_input = _product(cross.query_projection)
             self.cross_output = _product(cross.output_projection)
-            self.cross_norm = layer.cross_attention_norm
+            self.cross_norm = _Norm(layer.cross_attention_norm)
         self.inner, self.outer = _product(feed_forward.inner), _product(feed_forward.outer)
         self.activation = feed_forward.activation
-        self.feed_forward_norm = layer.feed_forward_norm
-
-    def project_memory(self, memory: Tensor, *, positions: None = None) -> KeysValues:
-        return KeysValues(*self._heads(self.memory_input(memory), 2))
+        self.feed_forward_norm = _Norm(layer.feed_forward_norm)
 
     def forward(
         self,
         x: Tensor,
-        memory: KeysValues | None = None,
+        memory: Tensor | None = None,
         *,
         key_mask: Tensor | None = None,
         memory_key_mask: Tensor | None = None,
-        remember: Callable[[KeysValues], KeysValues] | None = None,
+        cache: Cache | None = None,
     ) -> Tensor:
         def attend(x: Tensor) -> Tensor:
             queries, keys, values = self._heads(self.own_input(x), 3)
-            if remember is not None:
-                keys, values = remember(KeysValues(keys, values))
+            if cache is not None:
+                keys, values = cache(KeysValues(keys, values))
             heads = _attend(queries, keys, values, key_mask, causal=memory is not None)
             return self.own_output(heads)
 
-        def feed_forward(x: Tensor) -> Tensor:
-            return self.outer(self.activation(self.inner(x)))
-
-        x = _add_norm(self.own_norm, x, attend)
+        x = self.own_norm(x, attend)
         if memory is not None:
-            keys, values = memory
+            keys, values = self._project(memory, cache)
 
             def attend_to_memory(x: Tensor) -> Tensor:
                 (queries,) = self._heads(self.cross_input(x), 1)
                 return self.cross_output(_attend(queries, keys, values, memory_key_mask))
 
-            x = _add_norm(self.cross_norm, x, attend_to_memory)
-        return _add_norm(self.feed_forward_norm, x, feed_forward)
+            x = self.cross_norm(x, attend_to_memory)
+        return self.feed_forward_norm(x, lambda x: self.outer(self.activation(self.inner(x))))
+
+    def _project(self, memory: Tensor, cache: Cache | None) -> KeysValues:
+        if cache is not None and cache.memory is not None:
+            return cache.memory
+        parts = self._heads(self.memory_input(memory), 2)
+        projected = KeysValues(*(part.contiguous() for part in parts))  # as every step reads it
+        if cache is not None:
+            cache.memory = projected
+        return projected
 
     def _heads(self, x: Tensor, parts: int) -> tuple[Tensor, ...]:
         """Split what one product made into its parts, such as keys and values, and into heads."""
@@ -467,48 +421,118 @@ def _attend(
     return F.scaled_dot_product_attention(queries, keys, values, mask).transpose(1, 2).flatten(2)
 
 
-def _add_norm(add_norm: AddNorm, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-    """Compute what ``add_norm`` does in evaluation mode."""
-    norm = add_norm.norm
+class _Norm:
+    """What an ``AddNorm`` does in evaluation mode."""
 
-    def normalise(x: Tensor) -> Tensor:
-        return F.layer_norm(x, norm.gain.shape, norm.gain, norm.bias, norm.eps)
+    def __init__(self, add_norm: AddNorm) -> None:
+        norm = add_norm.norm
+        weight, bias = norm.weight.detach().clone(), norm.bias.detach().clone()
+        self.how = weight.shape, weight, bias, norm.eps
+        self.first = add_norm.norm_first
 
-    return x + sublayer(normalise(x)) if add_norm.norm_first else normalise(x + sublayer(x))
+    def __call__(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        if self.first:
+            return x + sublayer(F.layer_norm(x, *self.how))
+        return F.layer_norm(x + sublayer(x), *self.how)
 
 
-def for_decoding(model: Transformer) -> Transformer:
-    """Return a copy of a model, in evaluation mode, that computes the same in less time.
+class DecodingTransformer(nn.Module):
+    """What :func:`for_decoding` makes of a model: it encodes and decodes, and cannot do more.
+
+    Its matrices are no parameters. Moving, saving, loading, training, pickling or copying it is
+    refused with TypeError; do that with the model it was made from.
+    """
+
+    def __init__(self, model: Transformer) -> None:
+        super().__init__()
+        self.config = model.config
+        inputs = {"source": model.source_input, "target": model.target_input}
+        self.inputs = copy.deepcopy(nn.ModuleDict(inputs)).requires_grad_(False)
+        self.embedding = copy.deepcopy(model.embedding).requires_grad_(False)
+        self.encoder, self.decoder = _DecodingStack(model.encoder), _DecodingStack(model.decoder)
+        self.generator = _product(model.generator)
+        self.eval()
+
+    def encode(self, source: Tensor, *, key_mask: Tensor | None = None) -> Tensor:
+        """Return the encoder's output, as :meth:`Transformer.encode` does."""
+        if key_mask is None:
+            key_mask = source != self.config.padding_id
+        x = self.inputs["source"](self.embedding["source"](source))
+        return self.encoder(x, key_mask=key_mask)
+
+    def decode(
+        self,
+        target: Tensor,
+        *,
+        memory: Tensor,
+        memory_key_mask: Tensor | None = None,
+        key_mask: Tensor | None = None,
+        offset: int = 0,
+        cache: Sequence[Cache] | None = None,
+    ) -> Tensor:
+        """Return logits for target tokens, as :meth:`Transformer.decode` does."""
+        embedding = self.embedding["target" if "target" in self.embedding else "source"]
+        x = self.inputs["target"](embedding(target), offset=offset)
+        masks = {"key_mask": key_mask, "memory_key_mask": memory_key_mask}
+        return self.generator(self.decoder(x, memory, cache=cache, **masks))
+
+    def forward(
+        self,
+        source: Tensor,
+        target: Tensor,
+        *,
+        source_key_mask: Tensor | None = None,
+        target_key_mask: Tensor | None = None,
+    ) -> Tensor:
+        """Return logits for all target tokens, as :meth:`Transformer.forward` does."""
+        if source_key_mask is None:
+            source_key_mask = source != self.config.padding_id
+        memory = self.encode(source, key_mask=source_key_mask)
+        return self.decode(
+            target, memory=memory, memory_key_mask=source_key_mask, key_mask=target_key_mask
+        )
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError(
+            "model: what for_decoding returned cannot be moved, saved, loaded, trained or copied; "
+            "do that with the model it was made from"
+        )
+
+    def train(self, mode: bool = True) -> "DecodingTransformer":
+        """Stay in evaluation mode, the only one there is."""
+        return self._refuse() if mode else super().train(mode=False)
+
+    _apply = state_dict = load_state_dict = save_pretrained = _refuse
+    __deepcopy__ = __reduce_ex__ = _refuse
+
+
+class _DecodingStack(nn.Module):
+    """An encoder or a decoder of layers that only compute."""
+
+    def __init__(self, stack: Encoder | Decoder) -> None:
+        super().__init__()
+        layers = cast("Sequence[EncoderLayer | DecoderLayer]", stack.layers)
+        self.layers = nn.ModuleList(_DecodingLayer(layer) for layer in layers)
+        self.final_norm = copy.deepcopy(stack.final_norm)
+
+    def forward(self, x: Tensor, *memory: Tensor, cache: Any = None, **masks: Any) -> Tensor:
+        for number, layer in enumerate(self.layers):
+            x = layer(x, *memory, cache=None if cache is None else cache[number], **masks)
+        return x if self.final_norm is None else self.final_norm(x)
+
+
+def for_decoding(model: Transformer) -> DecodingTransformer:
+    """Return what computes the same as a model in less time, and is for decoding only.
 
     Its matrices lie as they are read fastest, queries, keys and values come from one product, and
     the layers no longer check what they are given. Results agree up to rounding. On the CPU in
     float32 it keeps the matrices in two orders, one for a single vector and one for several.
 
-    The copy is for decoding where the model is: moving, saving, loading or copying it raises
-    TypeError. :func:`transformer_lib.transformer.record_attention` finds nothing to record in it.
-
     Args:
-        model: Any model; it is left as it is.
+        model: Any model; it is left as it is, and may be trained on.
     """
-    fast = copy.deepcopy(model).eval().requires_grad_(False)
-    for stack in (fast.encoder, fast.decoder):
-        layers = cast("Sequence[EncoderLayer | DecoderLayer]", stack.layers)
-        stack.layers = nn.ModuleList(_DecodingLayer(layer) for layer in layers)
-    fast.generator.forward = _product(fast.generator)  # type: ignore[assignment, method-assign]
-    fast.__class__ = _ForDecoding
-    return fast
-
-
-class _ForDecoding(Transformer):
-    """A model whose layers' matrices are no parameters any more, and would be left out."""
-
-    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise TypeError(
-            "model: what for_decoding returned cannot be moved, saved, loaded or copied; do that "
-            "with the model it was made from"
-        )
-
-    _apply = state_dict = load_state_dict = __deepcopy__ = _refuse
+    check.for_decoding(model, Transformer)
+    return DecodingTransformer(model)
 
 
 def length_penalty(length: int, alpha: float) -> float:
@@ -526,26 +550,15 @@ def length_penalty(length: int, alpha: float) -> float:
 
 
 class Hypothesis(NamedTuple):
-    """One way to go on.
+    """One way to go on."""
 
-    Attributes:
-        tokens: The new tokens, with the end token if it came.
-        log_probability: Sum over the tokens, in nats.
-        score: The log-probability divided by the length penalty.
-    """
-
-    tokens: list[int]
-    log_probability: float
-    score: float
+    tokens: list[int]  #: the new tokens, with the end token if it came
+    log_probability: float  #: sum over the tokens, in nats
+    score: float  #: the log-probability divided by the length penalty
 
 
 class _Search:
     """Beam search for one sentence.
-
-    Args:
-        beams: How many sequences go on.
-        end: The token that ends a sequence.
-        divisors: What a log-probability is divided by at the lengths 1, 2, … to the last.
 
     Attributes:
         going: Log-probability and new tokens of the sequences that go on, the best first.
@@ -606,11 +619,7 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """Keep the most probable beginnings of each row, and return the best ends that they lead to.
 
-    At every length the ``beams`` most probable sequences are looked at: those that end are put
-    aside, and as many others go on. The search stops when no sequence that goes on can still score
-    more than the ones put aside. It may miss the best sequence, and need not find one as good as
-    :func:`greedy` does. With one beam and ``alpha=0`` it is greedy; with a penalty one beam goes
-    on after the first end for as long as a longer sequence could score more.
+    For each row at most ``beams`` hypotheses, no two the same, none of probability 0.
 
     Args:
         decoder: A model that has read no target token yet.
@@ -619,27 +628,14 @@ def beam_search(
         end: As there.
         max_length: As there; sequences that have not ended by then are results too.
         min_length: As there.
-        alpha: Passed to ``penalty``; 0 ranks by probability alone.
-        penalty: Called with a length and ``alpha``; the score is the log-probability divided by
-            it.
+        alpha: Passed to ``penalty``; 0 ranks by probability alone, 0.6 is the paper's.
+        penalty: Called with a length and ``alpha``; divides the log-probability.
         forbidden: As in :func:`greedy`.
-
-    Returns:
-        For each row its hypotheses, at most ``beams``, the best score first. No two are the same,
-        and none has a probability of 0; if every sequence has, a row's list is empty.
-
-    Raises:
-        FloatingPointError: The decoder's logits hold NaN.
-        ValueError: As :func:`greedy`, or ``beams`` is below 1, or a penalty is not above 0.
-
-    Source: Vaswani et al. (2017), section 6.1 (4 beams, α = 0.6).
     """
+    check.search(decoder, start, end, max_length, min_length, forbidden)
+    check.beams(beams, alpha)
+    divisors = _divisors(penalty, alpha, max_length)
     rules = _Rules(end, max_length, min_length, forbidden)
-    if beams < 1:
-        raise ValueError(f"beams: expected 1 or more, got {beams}")
-    divisors = [penalty(length, alpha) for length in range(1, max_length + 1)]
-    if not all(divisor > 0 for divisor in divisors):
-        raise ValueError(f"penalty: expected numbers above 0, got {divisors}")
     tokens = _first_tokens(decoder, start)
     searches = [_Search(beams, end, divisors) for _ in range(decoder.rows)]
     length = 0
@@ -660,6 +656,19 @@ def beam_search(
     return [search.results for search in searches]
 
 
+def _divisors(penalty: Callable[[int, float], float], alpha: float, max_length: int) -> list[float]:
+    """Return what a log-probability is divided by at the lengths 1, 2, … to the last."""
+    divisors = []
+    for length in range(1, max_length + 1):
+        try:
+            divisor = penalty(length, alpha)
+        except OverflowError:
+            divisor = math.inf
+        check.divisor(divisor, length, alpha)
+        divisors.append(divisor)
+    return divisors
+
+
 def sample(
     decoder: NextToken,
     *,
@@ -677,7 +686,7 @@ def sample(
     """Draw each token from the model's distribution, until the end token comes.
 
     Args:
-        decoder: As in :func:`greedy`, and so the arguments that are not described here.
+        decoder: As in :func:`greedy`, as are all that are not described here.
         start: As there.
         end: As there.
         max_length: As there.
@@ -685,33 +694,17 @@ def sample(
         padding_id: As there.
         forbidden: As there.
         temperature: Divides the logits: below 1 prefers the probable, above 1 evens out.
-        top_k: Draw from the so many most probable tokens only.
-        top_p: Draw from the most probable tokens that together have this probability, only. With
-            ``top_k`` as well, a token has to be among both.
+        top_k: Draw from the so many most probable only (Fan et al., 2018, section 4).
+        top_p: Draw from the most probable that together have this probability (Holtzman, 3.1).
         generator: Source of the random numbers. What is drawn for a row depends on the others.
-
-    Returns:
-        As :func:`greedy`.
-
-    Raises:
-        FloatingPointError: As :func:`greedy`.
-        ValueError: As :func:`greedy`, or an option is out of range.
-
-    Source: top p, Holtzman et al. (2020), section 3.1; top k, Fan et al. (2018), section 4.
     """
-    if not 0 < temperature < math.inf:
-        raise ValueError(
-            f"temperature: expected a number above 0, got {temperature}; greedy takes the most "
-            "probable token"
-        )
-    if top_k is not None and top_k < 1:
-        raise ValueError(f"top_k: expected 1 or more, got {top_k}")
-    if top_p is not None and not 0 < top_p <= 1:
-        raise ValueError(f"top_p: expected a probability above 0, up to 1, got {top_p}")
+    check.search(decoder, start, end, max_length, min_length, forbidden, padding_id)
+    check.sampling(temperature, top_k, top_p)
 
     def draw(logits: Tensor) -> Tensor:
         vocabulary = logits.shape[-1]
-        probabilities = (logits / temperature).softmax(dim=-1)
+        gaps = logits - logits.amax(dim=-1, keepdim=True)  # at most 0: no division overflows
+        probabilities = (gaps / max(temperature, 1e-30)).softmax(dim=-1)
         ranked, tokens = probabilities.topk(min(top_k or vocabulary, vocabulary))
         if top_p is not None and top_p < 1:
             before = ranked.cumsum(dim=-1) - ranked

@@ -31,9 +31,9 @@ from transformer_lib._checks.common import (
     require_mask,
     require_pixels,
 )
+from transformer_lib.files import read_tensors, require_state
+from transformer_lib.hub import find_published
 from transformer_lib.layers import Decoder, DecoderLayer, Encoder
-from transformer_lib.pretrained import find_published
-from transformer_lib.transformer import read_tensors, require_state
 
 __all__ = [
     "DETR",

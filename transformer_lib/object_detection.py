@@ -39,7 +39,7 @@ from transformer_lib.detr import (
     set_loss,
     to_centres,
 )
-from transformer_lib.pretrained import find_published
+from transformer_lib.hub import find_published
 
 __all__ = [
     "AnnotatedImage",

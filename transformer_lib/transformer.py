@@ -8,31 +8,21 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, fields
-from importlib import import_module
-from pathlib import Path
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeVar, cast
 
 from jaxtyping import Bool, Float, Int
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from transformer_lib._checks import layers as check
 from transformer_lib.embedding import Generator, InputLayer, TokenEmbedding
+from transformer_lib.files import load_model, parse_json, read_json, write_model
+from transformer_lib.hub import find_published, read_published
 from transformer_lib.layers import Cache, Decoder, Encoder
 from transformer_lib.multi_head_attention import MultiHeadAttention
 from transformer_lib.positional_encoding import LearnedPositions, SinusoidalPositions
 
-__all__ = [
-    "TextEncoder",
-    "Transformer",
-    "TransformerConfig",
-    "load_weights",
-    "read_tensors",
-    "record_attention",
-    "require_state",
-]
+__all__ = ["TextEncoder", "Transformer", "TransformerConfig", "record_attention"]
 
 
 @dataclass(frozen=True)
@@ -81,14 +71,12 @@ class TransformerConfig:
 
         A field that no configuration has is refused.
         """
-        try:
-            given = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"config: not valid JSON: {error}") from None
-        if not isinstance(given, dict):
-            raise ValueError(f"config: expected a JSON object, got {type(given).__name__}")
-        if unknown := given.keys() - {field.name for field in fields(cls)}:
-            raise ValueError(f"config: unknown fields {', '.join(sorted(unknown))}")
+        return cls.from_dict(parse_json(text, "config"))
+
+    @classmethod
+    def from_dict(cls, given: dict[str, Any]) -> "TransformerConfig":
+        """Make a configuration of its fields by name, as :meth:`from_json` does."""
+        check.known_fields(given, cls)
         return cls(**given)
 
 
@@ -144,35 +132,24 @@ class TextEncoder(nn.Module):
         return self.encoder(x, key_mask=key_mask)
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
-        """Write ``config.json`` and ``model.safetensors`` into ``folder``, each in one step."""
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        state = {name: tensor.contiguous() for name, tensor in self.state_dict().items()}
-        weights, config = folder / "model.safetensors.part", folder / "config.json.part"
-        save_file(state, weights, metadata={"format": "pt"})
-        config.write_text(self.config.to_json(), encoding="utf-8")
-        for part in (weights, config):
-            part.replace(part.with_suffix(""))
+        """Write ``config.json`` and ``model.safetensors`` into ``folder``, both or neither."""
+        write_model(folder, self.config.to_json(), self.state_dict())
 
     @classmethod
     def from_pretrained(cls: type[_Model], name: str | os.PathLike[str]) -> _Model:
         """Read a model from a folder or from the hub; it is in evaluation mode.
 
         Args:
-            name: A folder that :meth:`save_pretrained` wrote. Other folders and names, such as
-                "Helsinki-NLP/opus-mt-ko-en", are left to
-                :func:`transformer_lib.pretrained.read_published`.
+            name: A folder that :meth:`save_pretrained` wrote, or that holds a published model; or
+                the name of one on the hub, such as "Helsinki-NLP/opus-mt-ko-en".
         """
-        config = Path(name) / "config.json"
-        text = config.read_text(encoding="utf-8") if config.is_file() else None
-        if not Path(name).is_dir() or (text and '"model_type"' in text):
-            # The module that knows other libraries builds on this one: it cannot be imported above.
-            return import_module("transformer_lib.pretrained").read_published(cls, name)
-        if text is None:
-            raise FileNotFoundError(f"name: no config.json in {name}")
-        model = cls(TransformerConfig.from_json(text))
-        load_weights(model, Path(name) / "model.safetensors")
-        return model.eval()
+        folder = find_published(name)
+        given = read_json(folder / "config.json")
+        if "model_type" in given:  # what other libraries write
+            return read_published(cls, given, folder)
+        config = TransformerConfig.from_dict(given)
+        n_layers = max(config.n_encoder_layers, config.n_decoder_layers)
+        return load_model(lambda: cls(config), n_layers, folder / "model.safetensors")
 
 
 def _embedding(config: TransformerConfig, vocabulary: int, **factory: Any) -> TokenEmbedding:
@@ -315,53 +292,3 @@ def _record(
 
     hooks.callback(attention.register_forward_pre_hook(ask, with_kwargs=True).remove)
     hooks.callback(attention.register_forward_hook(take, prepend=True).remove)  # undone in reverse
-
-
-def load_weights(model: nn.Module, file: str | os.PathLike[str]) -> None:
-    """Load a safetensors file into ``model``, whole or not at all.
-
-    Args:
-        model: Any module; its parameters keep their dtype and device.
-        file: A file in the safetensors format.
-
-    Raises:
-        FileNotFoundError: There is no such file.
-        ValueError: It is truncated or no safetensors file, or its tensors are not the model's.
-    """
-    state = read_tensors(file)
-    require_state(model, state)
-    model.load_state_dict(state)
-
-
-def read_tensors(file: str | os.PathLike[str]) -> dict[str, Tensor]:
-    """Read all tensors of a safetensors file.
-
-    Raises:
-        FileNotFoundError: There is no such file.
-        ValueError: It is truncated or no safetensors file.
-    """
-    if not Path(file).is_file():
-        raise FileNotFoundError(f"file: no such file: {file}")
-    try:
-        return load_file(file)
-    except SafetensorError as error:
-        raise ValueError(f"file: {file} is truncated or no safetensors file: {error}") from None
-
-
-def require_state(model: nn.Module, state: dict[str, Tensor]) -> None:
-    """Raise ValueError unless ``state`` has exactly the model's tensors, names and shapes.
-
-    The message names the first ten tensors that are missing, unexpected or of another shape.
-    """
-    expected = model.state_dict()
-    problems = [
-        f"{name} has shape {tuple(state[name].shape)}, expected {tuple(tensor.shape)}"
-        for name, tensor in expected.items()
-        if name in state and state[name].shape != tensor.shape
-    ]
-    problems += [f"{name} is missing" for name in expected if name not in state]
-    problems += [f"{name} is unexpected" for name in state if name not in expected]
-    if len(problems) > 10:
-        problems[10:] = [f"and {len(problems) - 10} more"]
-    if problems:
-        raise ValueError(f"state: the tensors are not the model's: {'; '.join(problems)}")

@@ -10,7 +10,8 @@ from PIL import Image
 
 from transformer_lib.course import explorers, plotting
 from transformer_lib.masking import causal_mask
-from transformer_lib.pretrained import MarianTranslator, SentenceEncoder
+from transformer_lib.published.marian import MarianTranslator
+from transformer_lib.published.sentences import SentenceEncoder
 from transformer_lib.softmax import softmax, softmax_jacobian, softmax_jvp
 from transformer_lib.transformer import (
     TextEncoder,

@@ -3,9 +3,12 @@
 import itertools
 import math
 import random
+import sys
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -13,9 +16,11 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional as F
 
+from transformer_lib import decoding
 from transformer_lib.decoding import (
     CachedDecoder,
     Hypothesis,
+    LayerCache,
     UncachedDecoder,
     beam_search,
     for_decoding,
@@ -23,6 +28,7 @@ from transformer_lib.decoding import (
     length_penalty,
     sample,
 )
+from transformer_lib.multi_head_attention import KeysValues
 from transformer_lib.transformer import Transformer, TransformerConfig
 
 PAD, START, END = 0, 1, 2
@@ -361,7 +367,7 @@ def test_a_batch_of_nothing(kind):
 PAPER: dict = {}
 PRE_NORM = {"norm_first": True, "output_bias": True, "activation": "gelu"}
 LEARNT = {"tied": "output", "positions": "learned", "embedding_norm": True, "d_ff": 12}
-UNTIED = {"tied": "none", "norm_first": True, "positions": "none", "activation": "swish"}
+UNTIED = {"tied": "none", "norm_first": True, "positions": "none", "activation": "silu"}
 NO_DECODER = {"final_norm": True, "output_bias": True, "n_decoder_layers": 0}
 
 
@@ -495,6 +501,79 @@ def test_several_vectors_are_multiplied_in_blocks(monkeypatch):
     copied = for_decoding(Transformer(TINY))
     monkeypatch.delattr(F, "linear")
     assert copied(ids(2, 3), ids(2, 3)).shape == (2, 3, 12)
+
+
+def test_decoding_under_autocast(pair):
+    # pytorch/pytorch#99012
+    model, copied = pair
+    source = with_padding()
+    with torch.autocast("cpu", torch.bfloat16):
+        for one in (model, copied):
+            decoder = CachedDecoder(one, source)
+            cached = [decoder.advance(torch.full((4, 1), START)) for _ in range(3)][-1]
+            assert cached.shape == (4, 12)
+            assert cached.isfinite().all()
+            tokens = [
+                greedy(kind(one, source), **RULES) for kind in (CachedDecoder, UncachedDecoder)
+            ]
+            assert tokens[0].shape[0] == tokens[1].shape[0] == 4
+            assert beam_search(CachedDecoder(one, source), beams=2, **RULES)
+
+
+def test_numbers_of_numpy_are_numbers():
+    model, source = tiny(), ids(2, 4)
+    plain = greedy(CachedDecoder(model, source), **SEARCH)
+    options = {name: np.int64(number) for name, number in SEARCH.items()}
+    assert torch.equal(greedy(CachedDecoder(model, source), **options), plain)
+    same(
+        beam_search(
+            CachedDecoder(model, source), beams=np.int32(2), alpha=np.float32(1), **options
+        ),
+        beam_search(CachedDecoder(model, source), beams=2, alpha=1.0, **SEARCH),
+    )
+
+
+@pytest.mark.parametrize("temperature", [1e-40, 5e-324, 1e-12])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_temperature_near_zero_is_greedy(temperature, dtype):
+    # vllm-project/vllm#890
+    model, source = tiny().to(dtype), ids(4, 5)
+    expected = greedy(CachedDecoder(model, source), **RULES)
+    drawn = sample(CachedDecoder(model, source), temperature=temperature, **RULES)
+    assert torch.equal(drawn, expected)
+
+
+def test_a_cached_step_enters_few_functions():
+    model = Transformer(TransformerConfig(50, 50, d_model=32, n_heads=4, d_ff=64)).eval()
+    decoder = CachedDecoder(model, ids(2, 7))
+    decoder.advance(torch.full((2, 1), START))
+    root, entered = str(Path(decoding.__file__).parent), []
+
+    def count(frame, event, _):
+        if event == "call" and frame.f_code.co_filename.startswith(root):
+            entered.append(frame.f_code.co_name)
+
+    sys.setprofile(count)
+    try:
+        decoder.advance(torch.full((2, 1), 3))
+    finally:
+        sys.setprofile(None)
+    # With the checks of shapes that this suite switches on, each is entered through another.
+    assert len(entered) <= 320
+
+
+def test_a_layers_cache_moves_its_memory_when_asked():
+    cache = LayerCache()
+    cache.select(torch.tensor([0]))  # nothing is there yet
+    part = torch.arange(6.0).reshape(3, 1, 2, 1)
+    cache(KeysValues(part, part))
+    cache.memory = KeysValues(part, -part)
+    cache.select(torch.tensor([2, 0]), memory=False)
+    assert cache.memory.keys is part
+    cache.select(torch.tensor([1, 1]))
+    assert torch.equal(cache.memory.values, -part[[1, 1]])
+    more = cache(KeysValues(part[:2], part[:2]))
+    assert torch.equal(more.keys, torch.cat([part[[0, 0]], part[:2]], dim=2))
 
 
 # Greedy decoding
@@ -872,7 +951,7 @@ def marian(tmp_path_factory):
 
     from safetensors.torch import load_file
 
-    from transformer_lib.pretrained import config_from_marian, transformer_from_marian
+    from transformer_lib.published.marian import config_from_marian, transformer_from_marian
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -17,22 +17,23 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors import safe_open
+from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from tests.library.tiny_runs import END, SHORT, START, TINY, some_pairs, tiny_model, tiny_trainer
-from transformer_lib import training
+from transformer_lib import checkpoints
+from transformer_lib.checkpoints import list_checkpoints, read_log
 from transformer_lib.training import (
     Batch,
     Batches,
+    TokenLoss,
     Trainer,
     TrainingConfig,
     average_checkpoints,
-    checkpoints,
-    linear_rate,
-    noam_rate,
+    linear_learning_rate,
+    noam_learning_rate,
     pad,
-    read_log,
     sequence_loss,
     shift_target,
     smoothed_labels,
@@ -232,17 +233,17 @@ def test_the_floor_under_a_second_softmax(vocabulary):
 
 def test_the_papers_rate():
     # tugstugi/pytorch-saltnet#7, google-research/bert#1293
-    rates = [noam_rate(n, d_model=512, warmup=4000) for n in (1, 2, 4000, 4001)]
+    rates = [noam_learning_rate(n, d_model=512, warmup=4000) for n in (1, 2, 4000, 4001)]
     expected = [1.746928e-07, 3.493856e-07, 6.987712e-04, 6.986839e-04]
     assert rates == pytest.approx(expected, rel=1e-6)
-    small = [noam_rate(n, d_model=4, warmup=2) for n in (1, 2, 3, 4)]
+    small = [noam_learning_rate(n, d_model=4, warmup=2) for n in (1, 2, 3, 4)]
     assert small == pytest.approx([0.176777, 0.353553, 0.288675, 0.25], rel=1e-5)
 
 
 @given(st.integers(1, 1000), st.integers(1, 1000), st.floats(0.1, 10))
 def test_the_papers_rate_peaks_at_the_end_of_warm_up(d_model, warmup, factor):
     def rate(n):
-        return noam_rate(n, d_model=d_model, warmup=warmup, factor=factor)
+        return noam_learning_rate(n, d_model=d_model, warmup=warmup, factor=factor)
 
     assert rate(warmup) == pytest.approx(factor / math.sqrt(d_model * warmup))
     assert rate(warmup + 1) < rate(warmup)
@@ -251,10 +252,10 @@ def test_the_papers_rate_peaks_at_the_end_of_warm_up(d_model, warmup, factor):
 
 
 @given(st.integers(1, 50), st.integers(0, 50))
-def test_the_linear_rate(warmup, more):
-    updates = warmup + more
+def test_the_linear_learning_rate(warmup, more):
+    steps = warmup + more
     rates = [
-        linear_rate(n, updates=updates, peak=2.0, warmup=warmup) for n in range(1, updates + 2)
+        linear_learning_rate(n, steps=steps, peak=2.0, warmup=warmup) for n in range(1, steps + 2)
     ]
     assert rates[0] == pytest.approx(2 / warmup)
     assert max(rates) == rates[warmup - 1] == pytest.approx(2.0)
@@ -265,27 +266,27 @@ def test_the_linear_rate(warmup, more):
 
 
 def test_the_rates_that_a_run_uses():
-    config = replace(SHORT, warmup=4, rate=0.5)
+    config = replace(SHORT, warmup=4, learning_rate=0.5)
     log = tiny_trainer(config=config).train()
-    assert [line["rate"] for line in log] == [
-        noam_rate(n, d_model=8, warmup=4, factor=0.5) for n in range(1, 7)
+    assert [line["learning_rate"] for line in log] == [
+        noam_learning_rate(n, d_model=8, warmup=4, factor=0.5) for n in range(1, 7)
     ]
-    config = replace(SHORT, schedule="linear", warmup=2, rate=0.01)
+    config = replace(SHORT, schedule="linear", warmup=2, learning_rate=0.01)
     log = tiny_trainer(config=config).train()
-    assert [line["rate"] for line in log] == [
-        linear_rate(n, updates=6, peak=0.01, warmup=2) for n in range(1, 7)
+    assert [line["learning_rate"] for line in log] == [
+        linear_learning_rate(n, steps=6, peak=0.01, warmup=2) for n in range(1, 7)
     ]
 
 
 def test_the_defaults_are_the_papers():
     paper = TrainingConfig()
     assert (paper.warmup, paper.betas, paper.eps, paper.smoothing) == (4000, (0.9, 0.98), 1e-9, 0.1)
-    assert (paper.updates, paper.schedule, paper.rate) == (100_000, "noam", 1.0)
+    assert (paper.steps, paper.schedule, paper.learning_rate) == (100_000, "noam", 1.0)
     assert (paper.clip, paper.weight_decay, paper.accumulate) == (None, 0.0, 1)
     options = tiny_trainer(config=paper).optimizer.defaults
     assert (options["betas"], options["eps"], options["weight_decay"]) == ((0.9, 0.98), 1e-9, 0.0)
     with pytest.raises(FrozenInstanceError):
-        paper.rate = 2.0
+        paper.learning_rate = 2.0
 
 
 # Batches
@@ -318,15 +319,15 @@ def test_an_epoch_has_every_pair_once_in_batches_that_fit(pairs, size, seed, num
 
 
 @given(PAIRS, st.integers(1, 40), st.integers(0, 40))
-def test_the_stream_goes_on_from_any_place(pairs, size, taken):
+def test_a_batch_is_the_same_whenever_it_is_asked_for(pairs, size, number):
     batches = Batches(pairs, tokens_per_batch=size, seed=3)
-    ahead = list(itertools.islice(batches.stream(), taken + 5))
-    place = ahead[taken - 1][1:] if taken else (0, 0)
-    again = list(itertools.islice(batches.stream(*place), 5))
-    for (batch, *after), (other, *other_after) in zip(ahead[taken:], again, strict=True):
-        assert after == other_after
-        assert torch.equal(batch.source, other.source)
-        assert torch.equal(batch.target, other.target)
+    ahead = list(itertools.islice(batches, number + 2))
+    for one, other in ((number, ahead[number]), (0, ahead[0]), (number + 1, ahead[-1])):
+        assert torch.equal(batches[one].source, other.source)
+        assert torch.equal(batches[one].target, other.target)
+    epoch, place = divmod(number, batches.per_epoch)
+    assert torch.equal(batches[number].source, batches.batch(batches.epoch(epoch)[place]).source)
+    assert len(batches.epoch(epoch)) == batches.per_epoch
 
 
 def test_every_epoch_has_another_order_and_so_has_every_seed():
@@ -374,7 +375,7 @@ def test_padding():
     assert batch.target.tolist() == [[1, 2, 11], [1, 5, 2]]
 
 
-# One update
+# One step
 
 
 class Table(nn.Module):
@@ -391,7 +392,7 @@ class Table(nn.Module):
 
 
 NOTHING = torch.ones(1, 1, dtype=torch.int64)
-PLAIN = TrainingConfig(smoothing=0.0)
+PLAIN = TokenLoss(smoothing=0.0)
 
 
 class Losses(nn.Module):
@@ -415,7 +416,7 @@ def test_a_step_weights_batches_by_their_tokens():
     three = Batch(NOTHING, torch.tensor([[4, 1, 1, 1]]))  # tokens that cost 1 each
     model = Losses({5: 4.0, 4: 1.0, 1: 1.0})
     step = training_step(model, [one, three], torch.optim.SGD(model.parameters(), 0.1), PLAIN)
-    assert step.tokens == 4
+    assert step.count == 4
     assert step.loss == pytest.approx(1.75, abs=1e-5)  # not 2.5, the mean of the two means
 
 
@@ -430,10 +431,10 @@ def test_parts_give_the_gradient_of_the_whole(sizes, seed):
     for batches in ([Batch(NOTHING, row) for row in rows], [Batch(NOTHING, whole)]):
         model = Table()
         optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
-        steps.append(training_step(model, batches, optimizer, TrainingConfig()))
+        steps.append(training_step(model, batches, optimizer, TokenLoss()))
         gradients.append(model.weight.grad)
     torch.testing.assert_close(gradients[0], gradients[1], atol=1e-6, rtol=1e-5)
-    assert steps[0].tokens == steps[1].tokens == sum(sizes)
+    assert steps[0].count == steps[1].count == sum(sizes)
     assert steps[0].loss == pytest.approx(steps[1].loss, abs=1e-5)
 
 
@@ -441,8 +442,8 @@ def test_a_step_is_the_usual_lines():
     batches = Batches(some_pairs(), tokens_per_batch=40)
     batch = batches.batch(batches.epoch(0)[0])
     ours, theirs = tiny_model(dropout=0.0), tiny_model(dropout=0.0)
-    config = TrainingConfig(smoothing=0.1)
-    step = training_step(ours, [batch], torch.optim.SGD(ours.parameters(), lr=0.5), config)
+    loss = TokenLoss(smoothing=0.1)
+    step = training_step(ours, [batch], torch.optim.SGD(ours.parameters(), lr=0.5), loss)
     optimizer = torch.optim.SGD(theirs.parameters(), lr=0.5)
     logits = theirs(batch.source, batch.target[:, :-1])
     labels = batch.target[:, 1:]
@@ -452,7 +453,7 @@ def test_a_step_is_the_usual_lines():
     loss.backward()
     optimizer.step()
     assert step.loss == pytest.approx(loss.item(), rel=1e-5)
-    assert step.tokens == (labels != 0).sum()
+    assert step.count == (labels != 0).sum()
     norm = torch.cat([p.grad.flatten() for p in theirs.parameters()]).norm()
     assert step.gradient_norm == pytest.approx(norm.item(), rel=1e-5)
     for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
@@ -471,8 +472,8 @@ def test_clipping_keeps_the_direction_and_shortens(clip):
     batch = Batch(NOTHING, torch.tensor([[1, 3, 2], [4, 5, 2]]))
     free, clipped = Table(), Table()
     whole = training_step(free, [batch], torch.optim.SGD(free.parameters(), lr=1.0), PLAIN)
-    config = replace(PLAIN, clip=clip)
-    step = training_step(clipped, [batch], torch.optim.SGD(clipped.parameters(), lr=1.0), config)
+    optimizer = torch.optim.SGD(clipped.parameters(), lr=1.0)
+    step = training_step(clipped, [batch], optimizer, PLAIN, clip=clip)
     assert step.gradient_norm == pytest.approx(whole.gradient_norm)  # as it was before
     scale = min(1.0, clip / whole.gradient_norm)
     torch.testing.assert_close(clipped.weight.grad, scale * free.weight.grad, rtol=1e-4, atol=1e-7)
@@ -493,7 +494,7 @@ def test_a_gradient_that_is_not_finite_changes_nothing(bad, clip):
     moments = [optimizer.state[p]["exp_avg"].clone() for p in model.parameters()]
     hook = model.generator.register_forward_hook(lambda _, __, logits: logits * bad)
     with pytest.raises(FloatingPointError, match="the gradient is not finite"):
-        training_step(model, [batch], optimizer, replace(PLAIN, clip=clip))
+        training_step(model, [batch], optimizer, PLAIN, clip=clip)
     hook.remove()
     for name, tensor in model.state_dict().items():
         assert torch.equal(tensor, before[name]), name
@@ -512,8 +513,9 @@ def test_bfloat16_runs_in_half_precision_with_weights_in_float32():
             lambda _, __, output: seen.append(output.dtype)
         )
         optimizer = torch.optim.Adam(model.parameters())
-        config = TrainingConfig(precision=precision)
-        losses[precision] = training_step(model, [batches.batch([0, 1])], optimizer, config).loss
+        batch = batches.batch([0, 1])
+        step = training_step(model, [batch], optimizer, TokenLoss(), precision=precision)
+        losses[precision] = step.loss
         assert {p.dtype for p in model.parameters()} == {torch.float32}
         assert {p.grad.dtype for p in model.parameters()} == {torch.float32}
     assert seen == [torch.float32, torch.bfloat16]
@@ -532,9 +534,9 @@ def test_adam_is_pytorchs_over_a_whole_run():
     optimizer = torch.optim.AdamW(
         theirs.parameters(), betas=(0.9, 0.98), eps=1e-9, weight_decay=0.1
     )
-    stream = ours.batches.stream()
-    for update in range(1, 7):
-        parts = [next(stream)[0] for _ in range(2)]
+    stream = iter(ours.batches)
+    for step in range(1, 7):
+        parts = [next(stream) for _ in range(2)]
         optimizer.zero_grad()
         labels = [part.target[:, 1:] for part in parts]
         tokens = sum((label != 0).sum() for label in labels)
@@ -550,7 +552,7 @@ def test_adam_is_pytorchs_over_a_whole_run():
             )
         (total / tokens).backward()
         nn.utils.clip_grad_norm_(theirs.parameters(), 0.5)
-        optimizer.param_groups[0]["lr"] = 8**-0.5 * min(update**-0.5, update * 4**-1.5)
+        optimizer.param_groups[0]["lr"] = 8**-0.5 * min(step**-0.5, step * 4**-1.5)
         optimizer.step()
     ours.train()
     for a, b in zip(ours.model.parameters(), theirs.parameters(), strict=True):
@@ -560,12 +562,12 @@ def test_adam_is_pytorchs_over_a_whole_run():
 def test_a_run_learns_and_logs():
     pairs = some_pairs(400)
     batches = Batches(pairs, tokens_per_batch=100)
-    config = TrainingConfig(updates=60, warmup=20, log_every=25, smoothing=0.0)
+    config = TrainingConfig(steps=60, warmup=20, log_every=25, smoothing=0.0)
     log = Trainer(tiny_model(dropout=0.0), batches, config).train()
-    assert [line["update"] for line in log] == [25, 50, 60]
+    assert [line["step"] for line in log] == [25, 50, 60]
     assert log[-1]["loss"] < log[0]["loss"] - 0.1
-    first = itertools.islice(batches.stream(), 25)
-    assert log[0]["tokens"] == sum((batch.target[:, 1:] != 0).sum() for batch, _, _ in first)
+    first = itertools.islice(batches, 25)
+    assert log[0]["count"] == sum((batch.target[:, 1:] != 0).sum() for batch in first)
     assert all(line["seconds"] >= 0 and line["gradient_norm"] > 0 for line in log)
 
 
@@ -594,7 +596,7 @@ def test_the_log_is_read_back(tmp_path):
     log = trainer.train()
     assert read_log(tmp_path) == log
     with (tmp_path / "log.jsonl").open("a") as file:
-        file.write('{"update": 7, "loss": 0.')  # cut by a kill
+        file.write('{"step": 7, "loss": 0.')  # cut by a kill
     assert read_log(tmp_path) == log
     assert read_log(tmp_path / "nowhere") == []
 
@@ -607,13 +609,13 @@ def test_no_folder_writes_nothing(tmp_path, monkeypatch):
 
 def test_updates_are_counted():
     trainer = tiny_trainer()
-    assert trainer.updates_done == 0
+    assert trainer.steps_done == 0
     trainer.train(2)
-    assert trainer.updates_done == 2
+    assert trainer.steps_done == 2
     trainer.train(0)
-    assert trainer.updates_done == 2
+    assert trainer.steps_done == 2
     trainer.train(100)
-    assert trainer.updates_done == 6  # the config's
+    assert trainer.steps_done == 6  # the config's
     weights = trainer.model.generator.weight.clone()
     trainer.train()
     assert torch.equal(trainer.model.generator.weight, weights)
@@ -626,7 +628,7 @@ def test_a_checkpoint_holds_adams_state(tmp_path):
     # CodefyUI/CodefyUI#147
     trainer = tiny_trainer(tmp_path)
     trainer.train(3)
-    (file,) = checkpoints(tmp_path)
+    (file,) = list_checkpoints(tmp_path)
     assert file.name == "checkpoint-00000003.safetensors"
     tensors = contents(file)
     for name, parameter in trainer.model.named_parameters():
@@ -643,31 +645,31 @@ def test_a_checkpoint_is_tensors_and_plain_json(tmp_path):
     # dvgodoy/PyTorchStepByStep#61: nothing is pickled, so nothing can be refused or run on loading
     trainer = tiny_trainer(tmp_path)
     trainer.train(3)
-    (file,) = checkpoints(tmp_path)
+    (file,) = list_checkpoints(tmp_path)
     with safe_open(file, framework="pt") as opened:
         progress = json.loads(opened.metadata()["progress"])
-    assert progress["update"] == 3
-    assert progress["training"] == json.loads(json.dumps(asdict(SHORT)))
+    assert progress["step"] == 3
+    assert progress["config"] == json.loads(json.dumps(asdict(SHORT)))
     assert progress["model"] == asdict(TINY)
     assert b"pickle" not in file.read_bytes()
 
 
 def test_the_latest_are_kept(tmp_path):
     tiny_trainer(tmp_path, replace(SHORT, save_every=1, keep=2)).train()
-    names = [file.name for file in checkpoints(tmp_path)]
+    names = [file.name for file in list_checkpoints(tmp_path)]
     assert names == ["checkpoint-00000005.safetensors", "checkpoint-00000006.safetensors"]
-    assert sorted(file.name for file in tmp_path.iterdir()) == [*names, "log.jsonl"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == [*names, "log.jsonl", "run.lock"]
 
 
 def test_resuming_without_a_checkpoint_is_starting(tmp_path):
     trainer = tiny_trainer(tmp_path / "new")
     assert trainer.resume() is False
-    assert trainer.updates_done == 0
-    (tmp_path / "log.jsonl").write_text('{"update": 1, "loss": 3.0}\n{"upda')
+    assert trainer.steps_done == 0
+    (tmp_path / "log.jsonl").write_text('{"step": 1, "loss": 3.0}\n{"upda')
     killed_early = tiny_trainer(tmp_path)
     assert killed_early.resume() is False
     log = killed_early.train()
-    assert [line["update"] for line in read_log(tmp_path)] == [1, 2, 3, 4, 5, 6]
+    assert [line["step"] for line in read_log(tmp_path)] == [1, 2, 3, 4, 5, 6]
     assert read_log(tmp_path) == log
 
 
@@ -679,34 +681,34 @@ def test_stopped_anywhere_and_resumed_it_is_the_same_run(stop, tmp_path):
     tiny_trainer(tmp_path / "stopped", config).train(stop)
     resumed = tiny_trainer(tmp_path / "stopped", config, seed=5)
     assert resumed.resume()
-    assert resumed.updates_done == stop
+    assert resumed.steps_done == stop
     torch.rand(3)  # between resuming and training
     its_log = resumed.train()
     assert_same_weights(resumed.model, through.model)
     for line, other in zip(its_log, log, strict=True):
         assert {**line, "seconds": 0} == {**other, "seconds": 0}
-    last = [checkpoints(tmp_path / name)[-1] for name in ("through", "stopped")]
+    last = [list_checkpoints(tmp_path / name)[-1] for name in ("through", "stopped")]
     assert_same_checkpoint(*last)
 
 
 def test_the_log_goes_back_with_the_checkpoint(tmp_path):
     tiny_trainer(tmp_path).train(5)
-    checkpoints(tmp_path)[-1].unlink()  # as if the run had been killed before it was written
+    list_checkpoints(tmp_path)[-1].unlink()  # as if the run had been killed before it was written
     trainer = tiny_trainer(tmp_path)
     trainer.resume()
-    assert [line["update"] for line in read_log(tmp_path)] == [1, 2, 3]
+    assert [line["step"] for line in read_log(tmp_path)] == [1, 2, 3]
     log = trainer.train()
-    assert [line["update"] for line in read_log(tmp_path)] == [1, 2, 3, 4, 5, 6]
+    assert [line["step"] for line in read_log(tmp_path)] == [1, 2, 3, 4, 5, 6]
     assert read_log(tmp_path) == log
 
 
 def test_what_may_change_may_change(tmp_path):
     tiny_trainer(tmp_path).train(3)
-    config = replace(SHORT, updates=8, log_every=2, save_every=1, keep=1)
+    config = replace(SHORT, steps=8, log_every=2, save_every=1, keep=1)
     trainer = tiny_trainer(tmp_path, config)
     assert trainer.resume()
     trainer.train()
-    longer = tiny_trainer(config=replace(SHORT, updates=8))
+    longer = tiny_trainer(config=replace(SHORT, steps=8))
     longer.train()
     assert_same_weights(trainer.model, longer.model)
 
@@ -721,8 +723,8 @@ from dataclasses import replace
 from tests.library.tiny_runs import SHORT, tiny_trainer
 
 torch.set_num_threads(1)
-folder, updates, count, seed = sys.argv[1], *map(int, sys.argv[2:])
-trainer = tiny_trainer(folder, replace(SHORT, updates=updates, save_every=1), seed)
+folder, steps, count, seed = sys.argv[1], *map(int, sys.argv[2:])
+trainer = tiny_trainer(folder, replace(SHORT, steps=steps, save_every=1), seed)
 print("resumes", trainer.resume(), flush=True)
 trainer.train(count)
 """
@@ -765,20 +767,22 @@ def test_resumed_in_a_new_process(tmp_path, one_thread):
     tiny_trainer(tmp_path / "stopped", config).train(3)
     assert run(SCRIPT, tmp_path / "stopped", 6, 6, 99) == "resumes True\n"
     resumed = read_log(tmp_path / "stopped")
-    for name in ("update", "rate", "loss"):
+    for name in ("step", "learning_rate", "loss"):
         assert [line[name] for line in resumed] == [line[name] for line in log]
-    assert [line["rate"] for line in log] == [
-        noam_rate(n, d_model=8, warmup=4) for n in range(1, 7)
+    assert [line["learning_rate"] for line in log] == [
+        noam_learning_rate(n, d_model=8, warmup=4) for n in range(1, 7)
     ]
-    assert_same_checkpoint(*[checkpoints(tmp_path / name)[-1] for name in ("stopped", "through")])
+    assert_same_checkpoint(
+        *[list_checkpoints(tmp_path / name)[-1] for name in ("stopped", "through")]
+    )
 
 
 def test_killed_at_any_moment_and_resumed_it_is_the_same_run(tmp_path, one_thread):
-    chance, updates, seed = random.Random(0), 400, 0
-    config = replace(SHORT, updates=updates, save_every=1)
+    chance, steps, seed = random.Random(0), 400, 0
+    config = replace(SHORT, steps=steps, save_every=1)
     for attempt in range(4):
         process = subprocess.Popen(
-            command(SCRIPT, tmp_path, updates, updates, attempt),
+            command(SCRIPT, tmp_path, steps, steps, attempt),
             env=environment(),
             stdout=subprocess.PIPE,
         )
@@ -788,19 +792,19 @@ def test_killed_at_any_moment_and_resumed_it_is_the_same_run(tmp_path, one_threa
         process.kill()
         process.communicate()
         assert process.returncode != 0
-        if not checkpoints(tmp_path):
+        if not list_checkpoints(tmp_path):
             seed = attempt + 1  # the next one starts, with a model of its own
-        for file in checkpoints(tmp_path):
+        for file in list_checkpoints(tmp_path):
             contents(file)  # whole
-    reached = int(checkpoints(tmp_path)[-1].stem[-8:])
-    assert 0 < reached < updates
+    reached = int(list_checkpoints(tmp_path)[-1].stem[-8:])
+    assert 0 < reached < steps
     last = tiny_trainer(tmp_path, config, seed=99)
     assert last.resume()
     resumed = last.train(10)
     through = tiny_trainer(config=config, seed=seed)
     log = through.train(reached + 10)
     assert_same_weights(last.model, through.model)
-    for name in ("update", "rate", "loss"):
+    for name in ("step", "learning_rate", "loss"):
         assert [line[name] for line in resumed] == [line[name] for line in log]
     assert read_log(tmp_path) == resumed
     assert not (tmp_path / "checkpoint.part").exists()
@@ -834,26 +838,35 @@ def test_the_bar_is_shown_in_a_terminal_only(capfd):
 # A full disk
 
 
-@pytest.mark.parametrize("kind", [OSError, training.SafetensorError])
-def test_a_disk_that_fills_while_saving(kind, tmp_path, monkeypatch):
+@pytest.mark.parametrize("kind", [OSError, checkpoints.SafetensorError])
+@pytest.mark.parametrize("room", [0, 1])  # for so many files: the first is the proof
+def test_a_disk_that_fills_while_saving(kind, room, tmp_path, monkeypatch):
     through = tiny_trainer(config=SHORT)
     through.train()
     tiny_trainer(tmp_path).train(3)
-    (last,) = checkpoints(tmp_path)
+    (last,) = list_checkpoints(tmp_path)
     before = last.read_bytes()
 
+    written = []
+
     def half_a_file(tensors, path, metadata):
+        written.append(path)
+        if len(written) <= room:
+            save_file(tensors, path, metadata)
+            return
         Path(path).write_bytes(before[: len(before) // 2])
-        assert checkpoints(tmp_path) == [last]  # half a file has another name
+        assert list_checkpoints(tmp_path) == [last]  # half a file has another name
         raise kind("No space left on device")
 
     trainer = tiny_trainer(tmp_path)
     trainer.resume()
     with monkeypatch.context() as patch:
-        patch.setattr(training, "save_file", half_a_file)
-        with pytest.raises(OSError, match=r"cannot write .*00000006.*: No space left on device"):
+        patch.setattr(checkpoints, "save_file", half_a_file)
+        what = "checkpoint-00000006" if room else "checkpoints into"
+        with pytest.raises(OSError, match=rf"cannot write {what}.*: No space left on device"):
             trainer.train()
-    assert checkpoints(tmp_path) == [last]
+        assert trainer.steps_done == (6 if room else 3)
+    assert list_checkpoints(tmp_path) == [last]
     assert last.read_bytes() == before
     assert not (tmp_path / "checkpoint.part").exists()
     again = tiny_trainer(tmp_path, seed=4)
@@ -865,7 +878,7 @@ def test_a_disk_that_fills_while_saving(kind, tmp_path, monkeypatch):
 def test_a_file_that_may_not_grow(tmp_path):
     pytest.importorskip("resource", reason="Windows has no limits of this kind")
     tiny_trainer(tmp_path).train(3)
-    (last,) = checkpoints(tmp_path)
+    (last,) = list_checkpoints(tmp_path)
     code = """
     import resource, signal, sys
     from tests.library.tiny_runs import tiny_trainer
@@ -882,7 +895,7 @@ def test_a_file_that_may_not_grow(tmp_path):
     said = run(code, tmp_path)
     assert said.startswith("OSError folder: cannot write ")
     assert "File too large" in said
-    assert checkpoints(tmp_path) == [last]
+    assert list_checkpoints(tmp_path) == [last]
     contents(last)
     again, through = tiny_trainer(tmp_path, seed=4), tiny_trainer()
     again.resume()
@@ -894,10 +907,10 @@ def test_a_file_that_may_not_grow(tmp_path):
 # Averages
 
 
-def test_the_average_of_checkpoints(tmp_path):
+def test_the_average_of_list_checkpoints(tmp_path):
     trainer = tiny_trainer(tmp_path, replace(SHORT, save_every=2))
     trainer.train()
-    files = checkpoints(tmp_path)
+    files = list_checkpoints(tmp_path)
     assert len(files) == 3
     states = [contents(file) for file in files]
     average = average_checkpoints(files)
@@ -912,8 +925,8 @@ def test_the_average_of_checkpoints(tmp_path):
 
 
 def test_a_broken_line_of_the_log_is_left_out(tmp_path):
-    (tmp_path / "log.jsonl").write_text('{"update": 1}\n{"upd{"update": 3}\n{"update": 4}\n')
-    assert read_log(tmp_path) == [{"update": 1}, {"update": 4}]
+    (tmp_path / "log.jsonl").write_text('{"step": 1}\n{"upd{"step": 3}\n{"step": 4}\n')
+    assert read_log(tmp_path) == [{"step": 1}, {"step": 4}]
 
 
 def test_smoothing_everything_away_leaves_an_impossible_label_without_cost():
@@ -925,5 +938,5 @@ def test_smoothing_everything_away_leaves_an_impossible_label_without_cost():
 def test_a_target_may_be_one_token_longer_than_the_table():
     config = TransformerConfig(10, 10, 8, 2, 1, 1, 8, max_length=4)
     batches = Batches([([4, 4, 4, 2], [1, 4, 4, 4, 2])], tokens_per_batch=40)
-    trainer = Trainer(Transformer(config), batches, TrainingConfig(updates=1))
+    trainer = Trainer(Transformer(config), batches, TrainingConfig(steps=1))
     assert len(trainer.train()) == 1

@@ -16,6 +16,7 @@ from torch.nn import functional as F
 
 from transformer_lib.add_norm import LayerNorm
 from transformer_lib.embedding import TokenEmbedding
+from transformer_lib.files import load_weights, require_state
 from transformer_lib.layers import Decoder, DecoderLayer, Encoder, EncoderLayer
 from transformer_lib.multi_head_attention import KeysValues, MultiHeadAttention
 from transformer_lib.positional_encoding import LearnedPositions, sinusoids
@@ -23,9 +24,7 @@ from transformer_lib.transformer import (
     TextEncoder,
     Transformer,
     TransformerConfig,
-    load_weights,
     record_attention,
-    require_state,
 )
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)

@@ -1,8 +1,10 @@
 """Text to tokens and back, scores against values by hand, and translation around any model."""
 
+import copy
 import json
 import math
 import os
+import pickle
 import random
 import subprocess
 import sys
@@ -29,7 +31,9 @@ from transformer_lib.translation import (
     Translator,
     encode_pairs,
     nearest_neighbours,
+    plain_text,
     score,
+    token_ids,
     train_tokenizer,
 )
 
@@ -81,7 +85,7 @@ def taught() -> Translator:
     torch.manual_seed(0)
     translator = Translator(Transformer(config(d_model=32, d_ff=64, norm_first=True)), TOKENIZER)
     batches = Batches(encode_pairs(TOKENIZER, PAIRS), tokens_per_batch=200)
-    settings = TrainingConfig(updates=150, schedule="linear", warmup=20, rate=5e-3)
+    settings = TrainingConfig(steps=150, schedule="linear", warmup=20, learning_rate=5e-3)
     Trainer(translator.model, batches, settings).train(progress=False)
     return translator
 
@@ -241,9 +245,46 @@ def test_special_tokens_in_a_text_are_text(token, untrained):
     tokenizer = train_tokenizer(["<pad> <s> </s> <unk> a"], 60)
     assert min(tokenizer.encode(f"a {token} a").ids) > UNKNOWN
     assert round_trip(tokenizer, f"a {token} a") == f"a {token} a"
-    # and with a tokenizer that was read from a file
-    read = Translator(untrained.model, Tokenizer.from_str(TOKENIZER.to_str())).tokenizer
-    assert not {PADDING, START, END} & set(read.encode(f"a {token} a").ids)
+    # and with a tokenizer that was read from a file, or pickled, or copied
+    expected = untrained.encode(f"인도 {token} a")
+    assert {PADDING, START, END} & set(expected) == {END}
+    pickled, copied = pickle.loads(pickle.dumps(untrained)), copy.deepcopy(untrained)
+    read = Translator(untrained.model, Tokenizer.from_str(TOKENIZER.to_str()))
+    for other in (pickled, copied, read, copy.copy(copied), copy.deepcopy(pickled)):
+        assert other.encode(f"인도 {token} a") == expected
+        assert token_ids(copy.deepcopy(other.tokenizer), [f"인도 {token} a"]) == [expected[:-1]]
+        assert other.translate(f"{token} 인도 a") == untrained.translate(f"{token} 인도 a")
+    again = Tokenizer.from_str(TOKENIZER.to_str())
+    assert encode_pairs(again, [(token, token)]) == encode_pairs(TOKENIZER, [(token, token)])
+    assert min(encode_pairs(again, [(token, token)])[0][0][:-1]) >= UNKNOWN
+
+
+INVISIBLE = "\ufeff\u200b\u200d\u2060\u00ad\u202e\u061c\u3164\u180e\ufe0f\x00\x07\x7f\U000e0041"
+
+
+@pytest.mark.parametrize("character", INVISIBLE)
+def test_what_cannot_be_seen_changes_nothing(character, taught):
+    for place in (0, 1, 3, len(KOREAN[0])):
+        text = KOREAN[0][:place] + character + KOREAN[0][place:]
+        assert plain_text(text) == KOREAN[0]
+        assert taught.encode(text) == taught.encode(KOREAN[0])
+        assert taught.translate(text) == ENGLISH[0]
+        assert encode_pairs(TOKENIZER, [(text, text)]) == encode_pairs(
+            TOKENIZER, [(KOREAN[0], KOREAN[0])]
+        )
+        assert nearest_neighbours(KOREAN, [text]) == [0]
+    parts = unicodedata.normalize("NFD", "인")
+    assert plain_text(character.join(parts)) == "인"
+    learnt = train_tokenizer([f"{character}{text}" for text in (*KOREAN, *ENGLISH)], 120)
+    assert learnt.get_vocab() == TOKENIZER.get_vocab()
+
+
+@given(st.text(max_size=20))
+def test_plain_texts_are_plain(text):
+    plain = plain_text(text)
+    assert plain_text(plain) == plain
+    assert unicodedata.is_normalized("NFC", plain)
+    assert not [c for c in plain if unicodedata.category(c) == "Cc" and not c.isspace()]
 
 
 def test_an_unknown_character_is_one_token_and_the_others_stay():
@@ -494,8 +535,8 @@ def test_what_is_no_text_is_never_said(says, beams):
             spoken.extend(tokens)
             return decode(tokens)
 
-        def encode(self, text):
-            return TOKENIZER.encode(text)
+        def __getattr__(self, name):
+            return getattr(TOKENIZER, name)
 
     translator.tokenizer = Listening()
     translator.translate("배", beams=beams)
@@ -615,8 +656,10 @@ def test_it_works_from_an_empty_folder_without_network(tmp_path):
 def test_a_folder_of_ones_own_with_the_same_name(taught, untrained, tmp_path, monkeypatch):
     untrained.save_pretrained(tmp_path / "package/models/ko-en")
     taught.save_pretrained(tmp_path / "here/ko-en")
-    monkeypatch.setattr("importlib.resources.files", lambda package: tmp_path / "package")
+    monkeypatch.setattr("transformer_lib.hub._SHIPPED", tmp_path / "package/models")
     monkeypatch.chdir(tmp_path / "here")
-    assert Translator.from_pretrained("ko-en").model.config == untrained.model.config
+    with pytest.warns(UserWarning, match=r"^name: the library's ko-en is read, not \./ko-en$"):
+        read = Translator.from_pretrained("ko-en")
+    assert read.model.config == untrained.model.config
     for name in ("./ko-en", str(tmp_path / "here/ko-en")):
         assert Translator.from_pretrained(name).model.config == taught.model.config

@@ -22,7 +22,7 @@ TINY = TransformerConfig(
     dropout=0.1,
     max_length=16,
 )
-SHORT = TrainingConfig(updates=6, warmup=4, log_every=1, save_every=3)
+SHORT = TrainingConfig(steps=6, warmup=4, log_every=1, save_every=3)
 
 
 Pairs = Sequence[tuple[Sequence[int], Sequence[int]]]

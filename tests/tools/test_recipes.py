@@ -65,7 +65,7 @@ def test_the_card_says_what_was_scored():
 def test_own_pairs_from_beginning_to_end(tmp_path):
     (tmp_path / "pairs.tsv").write_text("\n".join(PAIRS) + "\n", encoding="utf-8")
     data = ["--pairs", "pairs.tsv", "--valid", "pairs.tsv"]
-    done = run("--folder", "run", *data, "--updates", "200", folder=tmp_path)
+    done = run("--folder", "run", *data, "--steps", "200", folder=tmp_path)
     # The vocabulary is smaller than the recipe's: there is too little text for 4000 subwords.
     assert done.returncode == 0, done.stderr
     result = json.loads((tmp_path / "run/scores.json").read_text(encoding="utf-8"))
@@ -99,7 +99,7 @@ def test_the_model_is_saved_before_it_is_scored(tmp_path):
     (tmp_path / "pairs.tsv").write_text("\n".join(PAIRS) + "\n", encoding="utf-8")
     (tmp_path / "valid.tsv").write_text("😀😀\tsmile\n", encoding="utf-8")
     data = ["--pairs", "pairs.tsv", "--valid", "valid.tsv"]
-    done = run("--folder", "run", *data, "--updates", "2", folder=tmp_path)
+    done = run("--folder", "run", *data, "--steps", "2", folder=tmp_path)
     assert done.returncode == 1
     assert done.stderr.startswith("ko_en.py: text: ")
     Translator.from_pretrained(tmp_path / "run/model")

@@ -1,6 +1,7 @@
 """Checks of arguments: every message names the argument, what came and what was expected."""
 
 from dataclasses import fields
+from numbers import Integral
 from typing import Any, Literal, get_args, get_origin
 
 import torch
@@ -169,3 +170,12 @@ def require_pixels(name: str, greatest: float) -> None:
             f"{name}: no box reaches beyond the first pixel: expected boxes in pixels, and not in "
             "shares of the picture"
         )
+
+
+def require_count(name: str, number: Any, least: int, most: int | None = None) -> None:
+    """Raise unless ``number`` is a whole number from ``least`` to ``most``."""
+    if isinstance(number, bool) or not isinstance(number, Integral):
+        raise TypeError(f"{name}: expected a whole number, got {number!r}")
+    if int(number) < least or (most is not None and int(number) > most):
+        upto = "or more" if most is None else f"to {most}"
+        raise ValueError(f"{name}: expected {least} {upto}, got {number}")

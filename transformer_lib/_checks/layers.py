@@ -1,6 +1,7 @@
 """Guards of chapters 8 to 11: feed-forward, add & norm, embeddings, layers, the Transformer."""
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 import torch
@@ -139,3 +140,11 @@ def transformer_config(config: Any) -> None:
         raise ValueError(
             f"padding_id: expected an id of both vocabularies, got {config.padding_id}"
         )
+
+
+def known_fields(given: Any, config_class: Any) -> None:
+    if not isinstance(given, dict):
+        raise ValueError(f"config: expected a JSON object, got {type(given).__name__}")
+    names = {field.name for field in fields(config_class)}
+    if unknown := sorted(str(name)[:40] for name in given if name not in names):
+        raise ValueError(f"config: unknown fields {', '.join(unknown[:10])}")

@@ -30,7 +30,8 @@ from transformer_lib._checks.common import (
     require_same_size,
 )
 from transformer_lib.positional_encoding import sinusoids
-from transformer_lib.pretrained import MarianTranslator, SentenceEncoder
+from transformer_lib.published.marian import MarianTranslator
+from transformer_lib.published.sentences import SentenceEncoder
 from transformer_lib.softmax import softmax, softmax_jacobian, softmax_jvp
 from transformer_lib.transformer import TextEncoder, Transformer, record_attention
 from transformer_lib.translation import START, Translator

@@ -6,6 +6,7 @@ they make one figure and leave showing and closing it to the caller. The functio
 those of :mod:`transformer_lib.course.explorers`, which needs no extra.
 """
 
+import math
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
@@ -165,8 +166,9 @@ def heatmap(
         ax: Where to draw; a new figure when None.
         title: Title above the cells.
         annotate: Write the numbers into the cells; by default when there are at most 64.
-        vmin: Number that gets the lightest colour; by default the smallest.
-        vmax: Number that gets the darkest colour; by default the largest.
+        vmin: Number that gets the lightest colour; by default the smallest finite one.
+        vmax: Number that gets the darkest colour; by default the largest finite one. Infinite
+            numbers and NaN get none.
         diverging: Red below zero and blue above it, with white at zero.
 
     Returns:
@@ -183,14 +185,14 @@ def heatmap(
             raise ValueError(f"{name}: expected {size} labels, got {len(labels)}")
     if ax is None:
         _, ax = figure(0.9 + 0.42 * len(matrix))
-    low = float(matrix.min()) if vmin is None else vmin
-    high = float(matrix.max()) if vmax is None else vmax
+    finite = matrix[matrix.isfinite()] if matrix.isfinite().any() else torch.zeros(1)
+    low = float(finite.min()) if vmin is None else vmin
+    high = float(finite.max()) if vmax is None else vmax
     if diverging:
         high = max(abs(low), abs(high))
         low = -high
-    ax.imshow(
-        matrix.numpy(), vmin=low, vmax=high, cmap="RdBu" if diverging else "Blues", aspect="equal"
-    )
+    coloured = matrix.where(matrix.isfinite(), torch.nan).numpy()
+    ax.imshow(coloured, vmin=low, vmax=high, cmap="RdBu" if diverging else "Blues", aspect="equal")
     ax.set_xticks(range(matrix.shape[1]), labels=columns)
     ax.set_yticks(range(len(matrix)), labels=rows)
     ax.tick_params(length=0)
@@ -202,8 +204,8 @@ def heatmap(
         for row, values in enumerate(matrix.tolist()):
             for column, value in enumerate(values):
                 depth = abs(value) / high if diverging and high else (value - low) / span
-                ink = "white" if depth > 0.6 else "black"
-                label = f"{value:.2f}".replace("-", "−")
+                ink = "white" if depth > 0.6 and math.isfinite(value) else "black"
+                label = f"{value:.2f}".replace("-", "−").replace("inf", "∞")
                 ax.text(column, row, label, ha="center", va="center", color=ink, size=8.5)
     return ax
 

@@ -9,15 +9,16 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from tests.library.tiny_runs import END, SHORT, START, some_pairs, tiny_model, tiny_trainer
+from transformer_lib.checkpoints import list_checkpoints
 from transformer_lib.training import (
     Batch,
     Batches,
+    TokenLoss,
     Trainer,
     TrainingConfig,
     average_checkpoints,
-    checkpoints,
-    linear_rate,
-    noam_rate,
+    linear_learning_rate,
+    noam_learning_rate,
     sequence_loss,
     shift_target,
     smoothed_labels,
@@ -60,35 +61,35 @@ def test_labels_of_another_shape_than_the_logits(shape):
         sequence_loss(torch.zeros(2, 3, 5), torch.ones(shape, dtype=torch.int64))
 
 
-@pytest.mark.parametrize("name", ["update", "d_model", "warmup"])
+@pytest.mark.parametrize("name", ["step", "d_model", "warmup"])
 def test_updates_count_from_one(name):
-    # google-research/bert#1293: at update 0 the formula divides by 0
-    arguments = {"update": 1, "d_model": 4, "warmup": 2} | {name: 0}
+    # google-research/bert#1293: at step 0 the formula divides by 0
+    arguments = {"step": 1, "d_model": 4, "warmup": 2} | {name: 0}
     with pytest.raises(ValueError, match=f"^{name}: expected 1 or more, got 0"):
-        noam_rate(**arguments)
+        noam_learning_rate(**arguments)
 
 
-def test_linear_rates_that_cannot_be():
-    with pytest.raises(ValueError, match=r"^update: expected 1 or more, got 0"):
-        linear_rate(0, updates=5, peak=1.0, warmup=2)
-    with pytest.raises(ValueError, match=r"^warmup: expected at most updates = 5, got 6"):
-        linear_rate(1, updates=5, peak=1.0, warmup=6)
-    with pytest.raises(ValueError, match=r"^warmup: expected at most updates = 5, got 6"):
-        TrainingConfig(schedule="linear", updates=5, warmup=6)
+def test_linear_learning_rates_that_cannot_be():
+    with pytest.raises(ValueError, match=r"^step: expected 1 or more, got 0"):
+        linear_learning_rate(0, steps=5, peak=1.0, warmup=2)
+    with pytest.raises(ValueError, match=r"^warmup: expected at most steps = 5, got 6"):
+        linear_learning_rate(1, steps=5, peak=1.0, warmup=6)
+    with pytest.raises(ValueError, match=r"^warmup: expected at most steps = 5, got 6"):
+        TrainingConfig(schedule="linear", steps=5, warmup=6)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"updates": 0}, "updates: expected 1 or more, got 0"),
+        ({"steps": 0}, "steps: expected 1 or more, got 0"),
         ({"accumulate": 0}, "accumulate: expected 1 or more, got 0"),
         ({"save_every": -1}, "save_every: expected 1 or more, got -1"),
         ({"keep": 0}, "keep: expected 1 or more, got 0"),
         ({"schedule": "cosine"}, r"schedule: expected one of \('noam', 'linear'\), got 'cosine'"),
         ({"precision": "float16"}, "precision: expected one of .*, got 'float16'"),
         ({"spread": "most"}, "spread: expected one of .*, got 'most'"),
-        ({"rate": 0.0}, "rate: expected a number above 0, got 0.0"),
-        ({"rate": float("nan")}, "rate: expected a number above 0, got nan"),
+        ({"learning_rate": 0.0}, "learning_rate: expected a number above 0, got 0.0"),
+        ({"learning_rate": float("nan")}, "learning_rate: expected a number above 0, got nan"),
         ({"clip": -1.0}, "clip: expected a number above 0, got -1.0"),
         ({"eps": 0.0}, "eps: expected a number above 0, got 0.0"),
         ({"weight_decay": -0.1}, "weight_decay: expected 0 or more, got -0.1"),
@@ -118,7 +119,7 @@ def test_a_step_on_nothing_but_padding():
     optimizer = torch.optim.Adam(model.parameters())
     for batches in ([], [batch]):
         with pytest.raises(ValueError, match=r"^batches: expected target tokens, got nothing but"):
-            training_step(model, batches, optimizer, SHORT)
+            training_step(model, batches, optimizer, TokenLoss())
 
 
 def test_without_a_folder_nothing_is_saved_or_resumed():
@@ -133,7 +134,7 @@ def test_without_a_folder_nothing_is_saved_or_resumed():
 
 @pytest.fixture
 def stopped(tmp_path):
-    """Return the folder of a run that was stopped after 3 of 6 updates."""
+    """Return the folder of a run that was stopped after 3 of 6 steps."""
     tiny_trainer(tmp_path).train(3)
     return tmp_path
 
@@ -176,13 +177,13 @@ def test_other_batches_are_refused(stopped):
 def test_updates_of_a_linear_schedule_may_not_change(tmp_path):
     config = replace(SHORT, schedule="linear")
     tiny_trainer(tmp_path, config).train(3)
-    with pytest.raises(ValueError, match=r"^config: .* has updates = 6, now 8$"):
-        tiny_trainer(tmp_path, replace(config, updates=8)).resume()
+    with pytest.raises(ValueError, match=r"^config: .* has steps = 6, now 8$"):
+        tiny_trainer(tmp_path, replace(config, steps=8)).resume()
 
 
 @pytest.mark.parametrize("damage", ["cut", "text", "empty", "foreign"])
 def test_a_damaged_checkpoint_is_named(stopped, damage):
-    (file,) = checkpoints(stopped)
+    (file,) = list_checkpoints(stopped)
     whole = file.read_bytes()
     if damage == "foreign":
         save_file({"x": torch.zeros(3)}, file)
@@ -196,22 +197,24 @@ def test_a_damaged_checkpoint_is_named(stopped, damage):
 
 
 def test_a_checkpoint_of_other_tensors_is_refused(stopped):
-    (file,) = checkpoints(stopped)
+    (file,) = list_checkpoints(stopped)
     trainer = tiny_trainer(stopped)
     tensors = load_file(file)
     del tensors["model.decoder.layers.0.feed_forward.inner.weight"]
-    save_file(tensors, file, metadata={"progress": json.dumps(trainer._progress())})
+    save_file(
+        tensors, file, metadata={"progress": json.dumps(trainer.run._progress() | {"step": 3})}
+    )
     with pytest.raises(ValueError, match=r"decoder\.layers\.0\.feed_forward\.inner\.weight"):
         trainer.resume()
 
 
 def test_a_run_that_was_not_resumed_does_not_mix_with_one_that_was(stopped):
-    (file,) = checkpoints(stopped)
+    (file,) = list_checkpoints(stopped)
     before = file.read_bytes()
-    with pytest.raises(ValueError, match=rf"^folder: .* has {file.name}, this run is at update 0"):
+    with pytest.raises(ValueError, match=rf"^folder: .* has {file.name}, this run is at step 0"):
         tiny_trainer(stopped).train()
     assert file.read_bytes() == before
-    assert checkpoints(stopped) == [file]
+    assert list_checkpoints(stopped) == [file]
 
 
 def test_a_folder_that_cannot_be_written(tmp_path):
@@ -229,7 +232,7 @@ def test_averages_of_nothing_and_of_two_models(tmp_path):
         average_checkpoints([])
     tiny_trainer(tmp_path / "a").train(1)
     tiny_trainer(tmp_path / "b", d_ff=32).train(1)
-    files = [checkpoints(tmp_path / name)[0] for name in ("a", "b")]
+    files = [list_checkpoints(tmp_path / name)[0] for name in ("a", "b")]
     with pytest.raises(ValueError, match=r"^files: .*b.* is of another model than .*a"):
         average_checkpoints(files)
 
@@ -240,10 +243,13 @@ def test_averages_of_nothing_and_of_two_models(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"updates": np.int64(4)}, r"^updates: expected int, got np.int64\(4\)$"),
-        ({"rate": np.float32(1)}, r"^rate: expected float, got np.float32\(1.0\)$"),
+        ({"steps": np.int64(4)}, r"^steps: expected int, got np.int64\(4\)$"),
+        (
+            {"learning_rate": np.float32(1)},
+            r"^learning_rate: expected float, got np.float32\(1.0\)$",
+        ),
         ({"save_every": 2.5}, r"^save_every: expected int, got 2.5$"),
-        ({"updates": "4"}, r"^updates: expected int, got '4'$"),
+        ({"steps": "4"}, r"^steps: expected int, got '4'$"),
         ({"eps": None}, r"^eps: expected float, got None$"),
         ({"seed": None}, r"^seed: expected int, got None$"),
         ({"betas": None}, r"^betas: expected a tuple of two floats, got None$"),

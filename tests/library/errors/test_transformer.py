@@ -9,12 +9,11 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
+from transformer_lib.files import load_weights, require_state
 from transformer_lib.transformer import (
     TextEncoder,
     Transformer,
     TransformerConfig,
-    load_weights,
-    require_state,
 )
 
 CONFIG = TransformerConfig(

@@ -1,6 +1,7 @@
 """What cannot be translated, scored or read is refused by name, before anything is computed."""
 
 import json
+import math
 import re
 import sys
 
@@ -13,7 +14,9 @@ from transformer_lib.translation import (
     Translator,
     encode_pairs,
     nearest_neighbours,
+    plain_text,
     score,
+    token_ids,
     train_tokenizer,
 )
 
@@ -60,6 +63,27 @@ def test_a_vocabulary_of_nothing(texts):
 def test_one_text_is_not_several():
     with refused("texts: expected several texts, got one", TypeError):
         train_tokenizer("인도", 100)
+    with refused("texts: expected several texts, got one", TypeError):
+        token_ids(TOKENIZER, "인도")
+    with refused("known: expected several texts, got one", TypeError):
+        nearest_neighbours("인도", ["인도"])
+    with refused("texts: expected several texts, got one", TypeError):
+        nearest_neighbours(["인도"], "인도")
+
+
+@pytest.mark.parametrize("text", [None, 3, b"a"])
+def test_what_is_no_text(text):
+    for call in (
+        lambda: plain_text(text),
+        lambda: token_ids(TOKENIZER, ["인도", text]),
+        lambda: train_tokenizer(["인도", text], 100),
+        lambda: encode_pairs(TOKENIZER, [("인도", text)]),
+        lambda: nearest_neighbours([text], ["인도"]),
+    ):
+        with refused(f"text: expected str, got {type(text).__name__}", TypeError):
+            call()
+    with refused("text: expected Unicode characters only, got 'a\\udc80'"):
+        token_ids(TOKENIZER, ["a\udc80"])
 
 
 def test_a_vocabulary_that_is_too_small():
@@ -91,7 +115,7 @@ def test_pairs_need_two_sides():
 # The translator
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n\t", "\u3000", "\u00a0"])
+@pytest.mark.parametrize("text", ["", " ", "\n\t", "\u3000", "\u00a0", "\ufeff", "\u200b \0"])
 def test_an_empty_text(translator, text):
     with refused("text: expected words, got an empty text"):
         translator.translate(text)
@@ -155,16 +179,41 @@ def test_half_a_surrogate_pair(translator):
         translator.translate("인도 \udc80")
 
 
-@pytest.mark.parametrize("rows", [0, -1])
+@pytest.mark.parametrize("rows", [0, -1, 10**9])
 def test_no_rows(translator, rows):
-    with refused(f"rows: expected 1 or more, got {rows}"):
+    with refused(f"rows: expected 1 to 10000, got {rows}"):
         translator.translate_all(["인도"], rows=rows)
 
 
-@pytest.mark.parametrize("beams", [0, -2])
-def test_no_beams(translator, beams):
-    with refused(f"beams: expected 1 or more, got {beams}"):
+@pytest.mark.parametrize("beams", [0, -2, 101, 10**9])
+def test_no_beams_and_far_too_many(translator, beams):
+    with refused(f"beams: expected 1 to 100, got {beams}"):
         translator.translate("인도", beams=beams)
+    assert isinstance(translator.translate("인도", beams=20), str)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"beams": 2.5}, "beams: expected a whole number, got 2.5"),
+        ({"beams": "4"}, "beams: expected a whole number, got '4'"),
+        ({"beams": True}, "beams: expected a whole number, got True"),
+        ({"rows": 2.0}, "rows: expected a whole number, got 2.0"),
+        ({"alpha": "1"}, "alpha: expected a number, got '1'"),
+        ({"alpha": None}, "alpha: expected a number, got None"),
+    ],
+)
+def test_counts_are_whole_numbers(translator, options, message):
+    with refused(message, TypeError):
+        translator.translate_all(["인도"], **options)
+
+
+def test_numbers_that_are_none(translator):
+    for alpha in (math.nan, math.inf):
+        with refused(f"alpha: expected a finite number, got {alpha}"):
+            translator.translate("인도", alpha=alpha)
+    with refused("vocabulary_size: expected a whole number, got 80.0", TypeError):
+        train_tokenizer(TEXTS, 80.0)
 
 
 @pytest.mark.parametrize(
@@ -193,9 +242,13 @@ def test_a_tokenizer_with_other_special_tokens():
 
 def test_no_such_translator(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with refused("name: expected a folder or one of ", FileNotFoundError) as caught:
+    message = "name: neither a folder nor a name on the hub nor one of ko-en, scenes-detr: ko-de"
+    with refused(message, FileNotFoundError):
         Translator.from_pretrained("ko-de")
-    assert str(caught.value).endswith("got ko-de")
+    with refused("name: no tokenizer.json in ", FileNotFoundError):
+        Translator.from_pretrained("scenes-detr")
+    with refused("name: expected a name or a folder, got int", TypeError):
+        Translator.from_pretrained(5)
 
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "config.json", "model.safetensors"])
@@ -216,9 +269,10 @@ def test_a_file_is_damaged(folder, name, content):
         "a list": b"[1, 2]",
     }
     (folder / name).write_bytes(damaged[content])
-    with refused("name: ") as caught:
+    with pytest.raises(ValueError, match=r"^(file|name): ") as caught:
         Translator.from_pretrained(folder)
     assert str(folder) in str(caught.value)
+    assert "\\xff" not in str(caught.value)  # nothing of what is in the file
 
 
 def test_a_field_of_the_configuration_has_the_wrong_type(folder):
@@ -245,18 +299,16 @@ def test_weights_of_another_model(folder):
     assert "encoder.layers.0.feed_forward" in str(caught.value)
 
 
-def test_a_failed_save_leaves_the_old_tokenizer(folder, translator, monkeypatch):
-    before = (folder / "tokenizer.json").read_bytes()
+def test_a_failed_save_leaves_all_as_it_was(folder, translator, monkeypatch):
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
 
-    def full(path, *arguments, **options):
-        with path.open("w") as file:
-            file.write("{")
+    def full(number: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pathlib.Path.write_text", full)
-    with pytest.raises(OSError, match="No space left"):
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match=r"^file: cannot write .*: No space left on device$"):
         translator.save_pretrained(folder)
-    assert (folder / "tokenizer.json").read_bytes() == before
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 # Scores

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from transformer_lib.course.exercises import Exercise, same_function
-from transformer_lib.training import noam_rate, pad, shift_target, smoothed_labels
+from transformer_lib.training import noam_learning_rate, pad, shift_target, smoothed_labels
 
 SENTENCES = [[5, 6, 7], [8], [9, 4]]
 
@@ -196,8 +196,8 @@ EXERCISES = (
         right=(
             lambda peak, d_model, warmup: (peak * math.sqrt(d_model * warmup), peak / 2),
             lambda peak, d_model, warmup: (
-                (factor := peak / noam_rate(warmup, d_model=d_model, warmup=warmup)),
-                noam_rate(4 * warmup, d_model=d_model, warmup=warmup, factor=factor),
+                (factor := peak / noam_learning_rate(warmup, d_model=d_model, warmup=warmup)),
+                noam_learning_rate(4 * warmup, d_model=d_model, warmup=warmup, factor=factor),
             ),
         ),
         mistakes={

@@ -1,7 +1,9 @@
 """Models that others trained give here what they give at home; no network is needed."""
 
+import copy
 import json
 import os
+import pickle
 import struct
 import warnings
 import wave
@@ -15,23 +17,21 @@ from torch import Tensor, nn
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
-from transformer_lib import pretrained
+from transformer_lib import hub as library_hub
 from transformer_lib.decoding import beam_search, greedy
-from transformer_lib.pretrained import (
-    MarianTranslator,
-    SentenceEncoder,
+from transformer_lib.hub import check_sha256, find_published
+from transformer_lib.interchange.ctranslate2 import read_ctranslate2, whisper_from_ctranslate2
+from transformer_lib.published.audio import log_mel_spectrogram, mel_filters
+from transformer_lib.published.marian import MarianTranslator
+from transformer_lib.published.search import Restricted
+from transformer_lib.published.sentences import SentenceEncoder
+from transformer_lib.published.transcriber import Transcriber
+from transformer_lib.published.wav import read_wav
+from transformer_lib.published.whisper import (
     SpeechConfig,
     SpeechDecoder,
     SpeechTransformer,
-    Transcriber,
-    check_sha256,
-    find_published,
-    log_mel_spectrogram,
-    mel_filters,
-    read_ctranslate2,
-    read_wav,
     speech_from_whisper,
-    whisper_from_ctranslate2,
 )
 from transformer_lib.transformer import TextEncoder, Transformer, TransformerConfig
 
@@ -115,6 +115,103 @@ def test_a_sentence_does_not_depend_on_its_neighbours(sentences):
     )
     torch.testing.assert_close(together[:1], alone, atol=1e-5, rtol=0)
     assert sentences.encode([]).shape == (0, 384)
+
+
+def test_vectors_can_be_learnt_from(sentences):
+    """N12: what comes out is no tensor of inference mode."""
+    vectors = sentences.encode(["a cat", "a dog"])
+    head = nn.Linear(384, 2)
+    head(vectors).sum().backward()
+    assert head.weight.grad.abs().sum() > 0
+    assert not vectors.requires_grad
+    assert not vectors.is_inference()
+
+
+def test_a_text_is_cut_where_the_publisher_cuts_it(hugging_face, sentences):
+    """N10 (huggingface/text-embeddings-inference#146): 256 tokens, says a file of the folder."""
+    assert sentences.settings == (256, True)
+    words = [
+        *[
+            "we",
+            "sat",
+            "on",
+            "the",
+            "bank",
+            "of",
+            "the",
+            "river",
+            "and",
+            "fished",
+            "there",
+            "all",
+            "day",
+        ],
+        "long",
+    ] * 29
+    long = sentences.encode([" ".join(words)])[0]
+    assert len(words) == 406
+    assert sentences.tokens([" ".join(words)]).shape == (1, 256)
+    torch.testing.assert_close(long, sentences.encode([" ".join(words[:254])])[0])
+    other = SentenceEncoder.from_pretrained(MINILM)
+    uncut = SentenceEncoder(other.model, other.tokenizer)
+    assert uncut.encode([" ".join(words)])[0] @ long < 0.999
+    # as its own library does: mean over 256 tokens of BERT's
+    theirs = hugging_face.BertModel.from_pretrained(find_published(MINILM)).eval()
+    tokens = sentences.tokens([" ".join(words)])
+    with torch.inference_mode():
+        mean = theirs(tokens).last_hidden_state.mean(dim=1)
+    torch.testing.assert_close(long, nn.functional.normalize(mean, dim=-1)[0], atol=1e-5, rtol=0)
+
+
+def test_vectors_are_scaled_as_settings_say(sentences, tmp_path):
+    folder = find_published(MINILM)
+    for path in folder.rglob("*"):
+        if path.suffix in (".json", ".safetensors"):
+            copy = tmp_path / path.relative_to(folder)
+            copy.parent.mkdir(exist_ok=True)
+            copy.symlink_to(path)
+    modules = json.loads((folder / "modules.json").read_text())
+    (tmp_path / "modules.json").unlink()
+    (tmp_path / "modules.json").write_text(json.dumps(modules[:2]))
+    (tmp_path / "sentence_bert_config.json").unlink()
+    plain = SentenceEncoder.from_pretrained(tmp_path)
+    assert plain.settings == (None, False)
+    texts = ["a cat", "That is a happy person"]
+    vectors = plain.encode(texts)
+    assert (vectors.norm(dim=-1) - 1).abs().min() > 0.1
+    torch.testing.assert_close(nn.functional.normalize(vectors, dim=-1), sentences.encode(texts))
+
+
+SPELT = ["[PAD]", "[CLS]", "[SEP]", "[MASK]", "[UNK]"]
+
+
+@pytest.mark.parametrize("token", SPELT)
+def test_special_tokens_in_a_sentence_are_text(sentences, token):
+    text = f"a {token} cat"
+    special = {sentences.tokenizer.token_to_id(name) for name in SPELT}
+    inside = sentences.tokens([text])[0, 1:-1].tolist()
+    assert not special & set(inside)
+    alone = sentences.encode([text])
+    together = sentences.encode([text, "And a much longer sentence stands beside it."])
+    torch.testing.assert_close(together[:1], alone, atol=1e-5, rtol=0)
+    for other in (pickle.loads(pickle.dumps(sentences)), copy.deepcopy(sentences)):
+        assert torch.equal(other.encode([text]), alone)
+        assert other.settings == sentences.settings
+        assert other.tokens(["word " * 400]).shape == (1, 256)
+    assert torch.equal(sentences.encode([f"\ufeffa \u200b{token} cat\u00ad"]), alone)
+
+
+def test_padding_is_known_by_lengths_and_not_by_ids(sentences, monkeypatch):
+    ids = [[101, 0, 4937, 102], [101, 102]]  # the padding token's number inside a sentence
+    monkeypatch.setattr("transformer_lib.published.sentences.token_ids", lambda *_: ids)
+    one = sentences.encode(["a", "b"])[0]
+    monkeypatch.setattr("transformer_lib.published.sentences.token_ids", lambda *_: ids[:1])
+    torch.testing.assert_close(sentences.encode(["a"])[0], one, atol=1e-5, rtol=0)
+    with torch.no_grad():
+        real = torch.ones(1, 4, dtype=torch.bool)
+        vectors = sentences.model(torch.tensor(ids[:1]), key_mask=real)
+    expected = nn.functional.normalize(vectors.mean(dim=1), dim=-1)[0]
+    torch.testing.assert_close(one, expected, atol=1e-5, rtol=0)
 
 
 def test_bert_folders_with_and_without_a_head(hugging_face, tmp_path):
@@ -257,6 +354,47 @@ def test_silence_and_noise_are_no_speech(transcriber):
     assert transcriber.tokenizer.decode(silence.tokens).strip() == "you"
 
 
+def test_what_no_text_begins_with_is_followed(transcriber):
+    assert transcriber.forbidden_first == (220, 50_256)
+    first = transcriber.transcribe(read_wav(RECORDING)).tokens[0]
+    other = Transcriber(transcriber.model, transcriber.tokenizer, transcriber.forbidden, [first])
+    heard = other.transcribe(read_wav(RECORDING))
+    assert heard.tokens[0] != first
+    assert first not in transcriber.forbidden
+
+
+class Even:
+    """A decoder of two rows for which six tokens are nearly equally likely."""
+
+    rows = 2
+
+    def advance(self, tokens: Tensor) -> Tensor:
+        """Prefer the first token a little."""
+        return torch.tensor([[0.5, 0.4, 0.3, 0.2, 0.1, 0.0]]).expand(2, 6)
+
+    def select(self, rows: Tensor) -> None:
+        """Keep so many rows."""
+        self.rows = len(rows)
+
+
+def test_what_is_barred_at_first_may_come_later():
+    decoder = Restricted(Even(), barred=[1], barred_first=[0, 2])
+    start = torch.zeros(2, 1, dtype=torch.int64)
+    first, second = decoder.advance(start), decoder.advance(start)
+    assert first.isinf().tolist() == [[True, True, True, False, False, False]] * 2
+    assert second.isinf().tolist() == [[False, True, False, False, False, False]] * 2
+    decoder.select(torch.tensor([0]))
+    assert decoder.rows == 1
+
+
+def test_what_must_end_ends_with_its_token():
+    decoder = Restricted(Even(), ending=(3, 4))
+    start = torch.zeros(2, 1, dtype=torch.int64)
+    logits = [decoder.advance(start) for _ in range(3)]
+    assert [step.argmax(dim=-1).tolist() for step in logits] == [[0, 0], [0, 0], [4, 4]]
+    assert logits[2].log_softmax(dim=-1)[:, 4].tolist() == [0, 0]
+
+
 def test_speech_may_be_quiet(transcriber):
     assert transcriber.transcribe(read_wav(RECORDING) / 100).text == SAID
 
@@ -336,6 +474,22 @@ def test_the_spectrogram(hugging_face, length):
     torch.testing.assert_close(came, expected[0], atol=1e-5, rtol=1e-5)
 
 
+def test_the_spectrogram_is_made_where_the_samples_are():
+    """N31 (huggingface/transformers#5111): window and filters, too."""
+    came = log_mel_spectrogram(torch.zeros(16_000, device="meta"))
+    assert came.is_meta
+    assert came.shape == (80, 3000)
+
+
+def test_the_scale_of_samples():
+    """N30 (dscripka/openWakeWord#295)."""
+    samples = read_wav(RECORDING)
+    assert log_mel_spectrogram(2 * samples / samples.abs().max()).shape == (80, 3000)
+    for scale in (32_768, 128, 3):
+        with pytest.raises(ValueError, match=r"^samples: expected numbers from -1 to 1, got up to"):
+            log_mel_spectrogram(scale * samples / samples.abs().max())
+
+
 def test_a_tone_is_loudest_in_the_band_of_its_frequency():
     tone = torch.sin(2 * torch.pi * 440 * torch.arange(16_000) / 16_000)
     band = int(log_mel_spectrogram(tone)[:, 50].argmax())
@@ -359,6 +513,58 @@ def test_recordings_are_read(tmp_path):
     assert read_wav(tmp_path / "stereo.wav").tolist() == [0.25, 0]
     write_wav(tmp_path / "empty.wav", [])
     assert read_wav(tmp_path / "empty.wav").shape == (0,)
+
+
+def wav(file, form: bytes, data: bytes, *others: tuple[bytes, bytes]) -> None:
+    chunks = [*others, (b"fmt ", form), (b"data", data)]
+    parts = [n + struct.pack("<I", len(d)) + d + bytes(len(d) % 2) for n, d in chunks]
+    size = 4 + sum(map(len, parts))
+    file.write_bytes(b"RIFF" + struct.pack("<I", size) + b"WAVE" + b"".join(parts))
+
+
+def form(kind: int, bits: int, channels: int = 1) -> bytes:
+    frame = channels * bits // 8
+    return struct.pack("<HHIIHH", kind, channels, 16_000, 16_000 * frame, frame, bits)
+
+
+def extensible(kind: int, bits: int) -> bytes:
+    identifier = struct.pack("<H", kind) + bytes.fromhex("000000001000800000aa00389b71")
+    return form(0xFFFE, bits) + struct.pack("<HHI", 22, bits, 4) + identifier
+
+
+@pytest.mark.parametrize(
+    ("form", "data"),
+    [
+        (form(1, 8), bytes([128, 192, 0])),
+        (form(1, 16), struct.pack("<3h", 0, 2**14, -(2**15))),
+        (form(1, 24), bytes([0, 0, 0, 0, 0, 64, 0, 0, 128])),
+        (form(1, 32), struct.pack("<3i", 0, 2**30, -(2**31))),
+        (form(3, 32), struct.pack("<3f", 0, 0.5, -1)),
+        (form(3, 64), struct.pack("<3d", 0, 0.5, -1)),
+        (extensible(1, 16), struct.pack("<3h", 0, 2**14, -(2**15))),
+        (extensible(3, 32), struct.pack("<3f", 0, 0.5, -1)),
+        (form(3, 32) + b"\0\0", struct.pack("<3f", 0, 0.5, -1)),
+    ],
+)
+def test_wav_of_the_common_kinds(tmp_path, form, data):
+    """N07 (hamiltron/py-simple-audio#48)."""
+    wav(tmp_path / "a.wav", form, data)
+    assert read_wav(tmp_path / "a.wav").tolist() == [0, 0.5, -1]
+    wav(tmp_path / "a.wav", form, data, (b"LIST", b"odd"), (b"fact", bytes(4)))
+    assert read_wav(tmp_path / "a.wav").tolist() == [0, 0.5, -1]
+    stereo = form[:2] + struct.pack("<H", 2) + form[4:]
+    wav(tmp_path / "a.wav", stereo, data + data[: len(data) // 3])
+    assert read_wav(tmp_path / "a.wav").tolist() == [0.25, -0.5]
+
+
+def test_a_recording_that_ends_before_it_should(tmp_path):
+    file = tmp_path / "a.wav"
+    wav(file, form(1, 16), struct.pack("<3h", 0, 2**14, -(2**15)))
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-1])  # half a sample is none
+    assert read_wav(file).tolist() == [0, 0.5]
+    file.write_bytes(whole.replace(b"data" + struct.pack("<I", 6), b"data" + 4 * b"\xff"))
+    assert read_wav(file).tolist() == [0, 0.5, -1]  # as written by a program that was stopped
 
 
 def test_the_recording_that_comes_with_the_library():
@@ -474,6 +680,34 @@ def test_marian_generates_token_for_token(hugging_face, tmp_path, seed, alpha, r
         assert max(map(len, ours.generate(source))) > 1
 
 
+def test_a_source_goes_where_the_model_is(hugging_face, tmp_path, monkeypatch):
+    """N31 (huggingface/transformers#5111)."""
+    random_marian(hugging_face).save_pretrained(tmp_path)
+    ours = MarianTranslator.from_pretrained(tmp_path)
+    ours.model.to("meta")
+    seen = []
+
+    def stop(model, source, *, key_mask):
+        seen.extend([source.device.type, key_mask.device.type])
+        raise StopIteration
+
+    monkeypatch.setattr("transformer_lib.published.marian.CachedDecoder", stop)
+    with pytest.raises(StopIteration):
+        ours.generate(marian_source())
+    assert seen == ["meta", "meta"]
+
+
+def test_padding_of_a_source_may_be_said(hugging_face, tmp_path):
+    random_marian(hugging_face, early_stopping="never").save_pretrained(tmp_path)
+    ours = MarianTranslator.from_pretrained(tmp_path)
+    source = marian_source()
+    expected = ours.generate(source)
+    assert ours.generate(source, key_mask=source != 39) == expected
+    longer = torch.cat([source, torch.full((6, 2), 7)], dim=1)
+    real = torch.cat([source != 39, torch.zeros(6, 2, dtype=torch.bool)], dim=1)
+    assert ours.generate(longer, key_mask=real) == expected
+
+
 def test_sentences_that_grow_too_long_are_ended(hugging_face, tmp_path):
     theirs = random_marian(hugging_face, early_stopping="never", max_length=6)
     theirs.final_logits_bias[0, 0] -= 100
@@ -520,7 +754,7 @@ def test_the_bare_model_from_the_same_folder(hugging_face, tmp_path):
     torch.testing.assert_close(ours(source, target), expected, atol=1e-5, rtol=1e-5)
 
 
-def test_text_goes_through_the_published_tokenizer(hugging_face, tmp_path):
+def test_text_goes_through_the_published_tokenizer(hugging_face, tmp_path, monkeypatch):
     import sentencepiece
 
     said = "the cat sees a dog and the dog sees the cat on the mat in the sun"
@@ -552,6 +786,16 @@ def test_text_goes_through_the_published_tokenizer(hugging_face, tmp_path):
     assert inputs.input_ids[0, -1] == 0
     rows = theirs.generate(**inputs)
     assert came == tokenizer.batch_decode(rows, skip_special_tokens=True)
+    assert ours.translate([]) == []
+    # a special token that is spelt out is text, and what cannot be seen is nothing
+    sources = []
+    monkeypatch.setattr(ours, "generate", lambda source, **rest: sources.append(source) or [[0]])
+    for token in ("</s>", "<pad>", "<unk>"):
+        ours.translate([f"a {token} dog"])
+        assert not {0, 39} & set(sources[-1][0, :-1].tolist())
+    ours.translate(["\ufeffa \u200bdog"])
+    ours.translate(["a dog"])
+    assert torch.equal(sources[-1], sources[-2])
 
 
 # The hub
@@ -627,9 +871,9 @@ def test_the_hub_comes_first_and_the_package_without_it(hub, monkeypatch, tmp_pa
     hub.folders[MINILM, None] = tmp_path
     with pytest.raises(ValueError, match="expected SHA-256 53aa51"):
         find_published(MINILM)
-    package = pretrained._PACKAGES[MINILM]
+    package = library_hub.PACKAGES[MINILM]
     digest = "d07ec46e1f4f5c3f0e6ee9e0ecd3a3c3d1d8a1e1d4f5c3f0e6ee9e0ecd3a3c3d"
-    monkeypatch.setitem(pretrained._PACKAGES, MINILM, package._replace(sha256=digest))
+    monkeypatch.setitem(library_hub.PACKAGES, MINILM, package._replace(sha256=digest))
     with pytest.raises(ValueError, match=f"expected SHA-256 {digest}"):
         find_published(MINILM)
 
