@@ -120,6 +120,7 @@ def same(found: list[list[Hypothesis]], expected: list[list[Hypothesis]]) -> Non
 # The cache
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [CachedDecoder, UncachedDecoder])
 @pytest.mark.parametrize("chunks", [(6,), (1,) * 6, (2, 3, 1), (5, 1)])
 @pytest.mark.parametrize(
@@ -256,6 +257,7 @@ def sources(seed: int, lengths: list[int], left: bool) -> Tensor:
     return torch.where(real.flip(1) if left else real, rows, PAD)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(models, st.lists(st.integers(1, 6), min_size=1, max_size=4), st.booleans())
 def test_greedy_with_a_cache_is_greedy_without(options, lengths, left):
@@ -264,6 +266,7 @@ def test_greedy_with_a_cache_is_greedy_without(options, lengths, left):
     assert torch.equal(greedy(cached, **RULES), greedy(uncached, **RULES))
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(
     models,
@@ -285,6 +288,7 @@ def test_beams_with_a_cache_are_beams_without(options, lengths, beams, alpha):
             assert score == pytest.approx(log_probability / length_penalty(len(tokens), alpha))
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(models, st.lists(st.integers(1, 6), min_size=2, max_size=4), st.integers(1, 4))
 def test_neighbours_in_the_batch_change_nothing(options, lengths, beams):
@@ -321,6 +325,7 @@ def test_a_prompt_of_several_tokens(given_tokens):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
 def test_every_float_dtype(dtype):
     model, source = tiny().to(dtype), ids(3, 4)
@@ -409,6 +414,7 @@ def near(found: Tensor, expected: Tensor) -> None:
     torch.testing.assert_close(found, expected, atol=tolerance, rtol=tolerance)
 
 
+@pytest.mark.slow
 def test_a_copy_for_decoding_computes_the_same(pair):
     model, copied = pair
     source, target = with_padding(), ids(4, 5, seed=1)
@@ -423,6 +429,7 @@ def test_a_copy_for_decoding_computes_the_same(pair):
     near(copied(source[:, :0], target), model(source[:, :0], target))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [CachedDecoder, UncachedDecoder])
 def test_a_copy_for_decoding_is_decoded_like_the_model(pair, kind):
     model, copied = pair
@@ -436,6 +443,7 @@ def test_a_copy_for_decoding_is_decoded_like_the_model(pair, kind):
         theirs.select(rows)
 
 
+@pytest.mark.slow
 def test_a_copy_for_decoding_finds_the_same_sentences(pair):
     model, copied = pair
     source = with_padding()
@@ -907,6 +915,7 @@ def test_tokens_come_as_often_as_they_should(options, weights):
     assert chi_squared < 20.5  # 5 degrees of freedom: once in 1000 seeds
 
 
+@pytest.mark.slow
 def test_sentences_come_as_often_as_their_probability_says():
     def logits(tokens):
         return logs({3: 0.5, END: 0.5} if len(tokens) < 2 else {END: 1.0}, 5)
@@ -1013,6 +1022,7 @@ def generate(theirs, source, **options) -> Tensor:
     )
 
 
+@pytest.mark.slow
 def test_greedy_gives_the_tokens_of_marian(marian):
     theirs, ours = marian
     source = marian_sources()
@@ -1023,6 +1033,7 @@ def test_greedy_gives_the_tokens_of_marian(marian):
     assert (tokens == 0).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beams", [2, 4])
 @pytest.mark.parametrize("alpha", [0.0, 1.0, 2.0])
 def test_beams_give_the_tokens_of_marian(marian, beams, alpha):

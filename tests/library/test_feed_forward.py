@@ -108,6 +108,7 @@ def test_gradcheck(activation):
     assert torch.autograd.gradcheck(result, (x, *ours.parameters()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("activation", NAMES)
 def test_every_float_dtype(dtype, activation):

@@ -318,6 +318,7 @@ def test_the_weights_of_every_head_sum_to_one_or_are_zero(seed, causal):
     torch.testing.assert_close(weights.sum(dim=-1), seen.any(dim=-1).double())
 
 
+@pytest.mark.slow
 def test_neighbours_in_the_batch_change_nothing():
     attention, (query, key, value) = layer(), inputs(batch=3)
     key_mask = padding_mask(torch.tensor([5, 3, 0]), 5)

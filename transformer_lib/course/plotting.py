@@ -10,8 +10,6 @@ import math
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,7 +18,6 @@ from torch import Tensor
 try:
     import matplotlib.pyplot as plt
     from cycler import cycler
-    from matplotlib import font_manager
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 except ModuleNotFoundError as error:
@@ -36,6 +33,7 @@ from transformer_lib.course.explorers import (
     explore_softmax,
     explore_weighted_sum,
 )
+from transformer_lib.detection.drawing import korean_font
 
 __all__ = [
     "BLUE",
@@ -62,13 +60,6 @@ BLUE, ORANGE, GREEN = "#0b6bb3", "#b85400", "#00785a"
 RED, PURPLE, GREY = "#c0293b", "#8a4a9e", "#5f6670"
 
 _WIDTH = 7.2
-_KOREAN_FAMILIES = (
-    "NanumGothic",
-    "Noto Sans CJK KR",
-    "Noto Sans KR",
-    "Apple SD Gothic Neo",
-    "Malgun Gothic",
-)
 
 
 def use_style() -> None:
@@ -110,22 +101,6 @@ def use_style() -> None:
     )
     if (ipython := sys.modules.get("IPython")) and (shell := ipython.get_ipython()):
         shell.run_line_magic("config", "InlineBackend.print_figure_kwargs = {'bbox_inches': None}")
-
-
-def korean_font() -> str | None:
-    """Return the family name of a font with Korean letters, or None when there is none.
-
-    The font file that comes with the extra ``plots`` is registered by its path, so it is found
-    without a system-wide installation and without restarting; else an installed one is taken.
-    """
-    fonts = font_manager.fontManager.ttflist
-    # The package's own import needs distutils, which Python 3.12 dropped: take only its font.
-    if spec := find_spec("koreanize_matplotlib"):
-        file = Path(spec.origin or "").parent / "fonts" / "NanumGothic.ttf"
-        if file.exists() and str(file) not in {font.fname for font in fonts}:
-            font_manager.fontManager.addfont(file)
-    installed = {font.name for font in fonts}
-    return next((family for family in _KOREAN_FAMILIES if family in installed), None)
 
 
 def figure(
