@@ -821,7 +821,7 @@ def test_an_odd_width_works_in_the_paper_s_layout():
     ("text", "message"),
     [
         ("{", "config: not valid JSON: Expecting property name"),
-        ("", "config: not valid JSON"),
+        ("", "config: expected JSON, got an empty text"),
         ("[512, 8]", "config: expected a JSON object, got list"),
         ('{"hidden_size": 768, "d_model": 512}', "config: unknown fields hidden_size"),
         ('{"b": 1, "a": 2}', "config: unknown fields a, b"),
