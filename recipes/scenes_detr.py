@@ -33,20 +33,12 @@ from torch.nn import functional as F
 from tqdm import tqdm
 
 from transformer_lib.datasets import scenes
-from transformer_lib.detr import (
-    DETR,
-    DETRConfig,
-    ImageProcessor,
-    Predictions,
-    ResNetConfig,
-    Target,
-    evaluate,
-    generalized_iou,
-    image_positions,
-    set_loss,
-    to_centres,
-    to_corners,
-)
+from transformer_lib.detection.boxes import generalized_iou, to_centres, to_corners
+from transformer_lib.detection.configuration import DETRConfig, ResNetConfig
+from transformer_lib.detection.detr import DETR, Predictions, image_positions
+from transformer_lib.detection.evaluation import evaluate
+from transformer_lib.detection.matching import Target, set_loss
+from transformer_lib.detection.processing import ImageProcessor
 from transformer_lib.multi_head_attention import KeysValues
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -237,6 +229,17 @@ class PlaceLoss(nn.Module):
         return label_loss + 5 * (found - wanted).abs().sum(-1).mean() + 2 * apart.mean()
 
 
+class ForAllSets:
+    """Gives a decoder layer the picture's keys and values, projected once; keeps nothing."""
+
+    def __init__(self, memory: KeysValues) -> None:
+        self.memory: KeysValues | None = memory
+
+    def __call__(self, new: KeysValues) -> KeysValues:
+        """Return the keys and values of the queries, which are complete."""
+        return new
+
+
 class SetLoss(nn.Module):
     """The loss of the other phases: several sets of queries learn from each picture.
 
@@ -255,13 +258,13 @@ class SetLoss(nn.Module):
         queries = torch.cat([model.queries[None], self.more_queries])
         sets = len(queries)
         memory, positions = encode(model, pixels)
-        projected = model.decoder.project_memory(memory, positions=positions)
         queries = queries.repeat_interleave(batch, dim=0)
-        x = torch.zeros_like(queries)
+        x, repeated = torch.zeros_like(queries), memory.repeat(sets, 1, 1)
         outputs = []
-        for layer, keys_values in zip(model.decoder.layers, projected, strict=True):
-            repeated = KeysValues(*(part.repeat(sets, 1, 1, 1) for part in keys_values))
-            x = layer(x, repeated, causal=False, positions=queries)
+        for layer in model.decoder.layers:
+            projected = layer.cross_attention.project(memory + positions, memory)
+            for_all = ForAllSets(KeysValues(*(part.repeat(sets, 1, 1, 1) for part in projected)))
+            x = layer(x, repeated, causal=False, positions=queries, cache=for_all)
             outputs.append(model.decoder.final_norm(x))
         layers = [(model.class_head(x), model.box_head(x).sigmoid()) for x in outputs]
         return set_loss(Predictions(*layers[-1], tuple(layers[:-1])), targets * sets)["loss"]

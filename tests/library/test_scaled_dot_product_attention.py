@@ -345,6 +345,7 @@ def test_arguments_are_left_alone():
 # Gradients
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("return_weights", [False, True])
 @pytest.mark.parametrize("batch", [(), (2, 2)])
 def test_gradients_also_where_rows_are_empty(batch, return_weights):

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from transformer_lib.detr import DETR, ImageProcessor
+from transformer_lib.detection.detr import DETR
+from transformer_lib.detection.processing import ImageProcessor
 
 ROOT = Path(__file__).parents[2]
 RECIPES = ROOT / "recipes"
