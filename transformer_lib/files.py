@@ -20,6 +20,24 @@ from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
+__all__ = [
+    "build_from",
+    "load_model",
+    "load_weights",
+    "parse_json",
+    "read_header",
+    "read_json",
+    "read_metadata",
+    "read_tensors",
+    "read_text",
+    "read_tokenizer",
+    "require_state",
+    "write_json",
+    "write_model",
+    "write_tensors",
+    "write_text",
+]
+
 _Model = TypeVar("_Model", bound=nn.Module)
 
 _DEPTH = 64  # of objects and lists in one another; a configuration has 3 or 4
