@@ -20,13 +20,13 @@ from typing import Any
 import torch
 from recording import record
 
+from transformer_lib.checkpoints import list_checkpoints
 from transformer_lib.datasets import Pair, everyday, korean_english, read_pairs
 from transformer_lib.training import (
     Batches,
     Trainer,
     TrainingConfig,
     average_checkpoints,
-    checkpoints,
 )
 from transformer_lib.transformer import Transformer, TransformerConfig
 from transformer_lib.translation import (
@@ -93,7 +93,7 @@ def train(recipe: Recipe, translator: Translator, batches: Batches, folder: Path
     trainer = Trainer(translator.model, batches, recipe.training, folder=folder)
     trainer.resume()
     log = trainer.train()
-    translator.model.load_state_dict(average_checkpoints(checkpoints(folder)))
+    translator.model.load_state_dict(average_checkpoints(list_checkpoints(folder)))
     translator.model.half()
     translator.save_pretrained(folder / "model")
     translator.model.float()

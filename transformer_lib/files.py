@@ -20,6 +20,24 @@ from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
+__all__ = [
+    "build_from",
+    "load_model",
+    "load_weights",
+    "parse_json",
+    "read_header",
+    "read_json",
+    "read_metadata",
+    "read_tensors",
+    "read_text",
+    "read_tokenizer",
+    "require_state",
+    "write_json",
+    "write_model",
+    "write_tensors",
+    "write_text",
+]
+
 _Model = TypeVar("_Model", bound=nn.Module)
 
 _DEPTH = 64  # of objects and lists in one another; a configuration has 3 or 4
@@ -120,10 +138,11 @@ def read_tokenizer(folder: str | os.PathLike[str]) -> Tokenizer:
 # Tensors
 
 
-def read_tensors(file: str | os.PathLike[str]) -> dict[str, Tensor]:
-    """Return all tensors of a safetensors file."""
+def read_tensors(file: str | os.PathLike[str], part: str = "") -> dict[str, Tensor]:
+    """Return the tensors of a safetensors file whose names begin with ``part``."""
     with _opened(file) as opened:
-        return {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - no dict
+        names = [name for name in opened.keys() if name.startswith(part)]  # noqa: SIM118 - no dict
+        return {name: opened.get_tensor(name) for name in names}
 
 
 def read_header(file: str | os.PathLike[str]) -> dict[str, Tensor]:

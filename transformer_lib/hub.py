@@ -18,6 +18,17 @@ from typing import Any, NamedTuple, TypeVar
 
 from torch import nn
 
+__all__ = [
+    "PACKAGES",
+    "READERS",
+    "Package",
+    "Reader",
+    "check_sha256",
+    "find_published",
+    "read_published",
+    "shipped_models",
+]
+
 _Model = TypeVar("_Model", bound=nn.Module)
 
 

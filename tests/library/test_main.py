@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import transformer_lib
+import transformer_lib.__main__ as main_module
 from transformer_lib.__main__ import main
 from transformer_lib.training import Batches, Trainer, TrainingConfig
 from transformer_lib.transformer import Transformer, TransformerConfig
@@ -165,6 +166,7 @@ def test_every_bad_line_is_named(start, run, model):
 
 def test_a_file_of_many_blocks(run, model):
     lines = ["눈이 온다", "인도 주행 금지", "", "인도 카레 전문점"] * 1500  # more than 64 KiB
+    lines += ["눈이 온다"] * 5000
     out = run(
         *("translate", "--beams", "1", "--model", model),
         given="\n".join(lines).encode(),
@@ -173,7 +175,29 @@ def test_a_file_of_many_blocks(run, model):
         many=1500,
     )
     expected = ["It is snowing", "No riding on the sidewalk", "", "Indian curry restaurant"] * 1500
+    expected += ["It is snowing"] * 5000
     assert out.splitlines() == expected
+
+
+def test_a_line_without_end_takes_no_memory(run, model, monkeypatch):
+    longest = []
+    monkeypatch.setattr("transformer_lib.__main__._LONGEST", 1000)
+
+    class Endless(io.BytesIO):
+        def read1(self, size: int = -1) -> bytes:
+            """Give what is there, and note how much the caller keeps."""
+            frame = sys._getframe(1)
+            longest.append(len(frame.f_locals.get("rest", b"")))
+            return super().read1(size)
+
+    given = Endless(b"a" * 10**6 + "\n눈이 온다".encode())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(given, "ascii"))
+    translated = [line for batch in main_module._lines() for line in batch]
+    assert [len(line) for _, line in translated] == [
+        1001 + 10**6 % 2**16,
+        len("눈이 온다".encode()),
+    ]
+    assert max(longest) <= 1001
 
 
 def test_files_are_translated_together(run, model, monkeypatch):

@@ -907,6 +907,20 @@ def test_labels_stay_inside_the_picture_and_off_each_other():
     assert place[3] == pytest.approx(100, abs=1)
 
 
+def test_a_label_at_the_right_edge_stays_inside():
+    ax = draw_detections(noise(400, 300), [detection((392, 100, 398, 140))])
+    ax.figure.canvas.draw()
+    extent = ax.texts[0].get_bbox_patch().get_window_extent()
+    assert extent.x1 <= ax.get_window_extent().x1 + 1
+
+
+def test_things_of_one_kind_have_one_colour():
+    found = [detection(label=label) for label in ("cat", "cup", "cat")]
+    ax = draw_detections(noise(400, 300), found)
+    cat, cup, other = (patch.get_edgecolor() for patch in ax.patches)
+    assert cat == other != cup
+
+
 def test_labels_can_be_read_on_any_ground():
     ax = draw_detections(noise(400, 300), [detection(), detection(label="cup")])
     for text in ax.texts:
@@ -954,6 +968,7 @@ def test_dollars_and_missing_scores_are_no_mathematics():
     ax = draw_detections(noise(400, 300), [plain])
     ax.figure.canvas.draw()
     assert ax.texts[0].get_text() == r"$5 \frac"
+    assert not ax.texts[0].get_parse_math()
 
 
 def test_it_draws_on_the_picture_that_was_detected_on(detector, photo, tmp_path):

@@ -465,6 +465,16 @@ def test_a_long_causal_sequence_with_padding(batch):
         torch.testing.assert_close(output, expected)
 
 
+@pytest.mark.parametrize("n", [3, 40])
+def test_a_bias_beside_causal(n):
+    query, key, value = (random(2, 3, n, 4, seed=seed) for seed in range(3))
+    bias = random(n, n, seed=3)
+    added = bias.masked_fill(~causal_mask(n), -torch.inf)
+    expected = F.scaled_dot_product_attention(query, key, value, added)
+    for output in both(query, key, value, bias=bias, causal=True)[:2]:
+        torch.testing.assert_close(output, expected)
+
+
 @pytest.mark.parametrize("options", [{}, {"return_weights": True}, {"dropout": 0.5}])
 @pytest.mark.parametrize("padded", [False, True])
 def test_the_future_moves_nothing(options, padded):  # jadore801120/…-pytorch#19

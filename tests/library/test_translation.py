@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models
 
 import transformer_lib
-from transformer_lib.decoding import Hypothesis
+from transformer_lib.decoding import CachedDecoder, Hypothesis
 from transformer_lib.training import Batches, Trainer, TrainingConfig, pad
 from transformer_lib.transformer import Transformer, TransformerConfig
 from transformer_lib.translation import (
@@ -548,6 +548,19 @@ def test_what_is_no_text_is_never_said(says, beams):
     translator.translate("배", beams=beams)
     assert spoken
     assert says not in spoken
+
+
+def test_a_source_is_read_whole(untrained, monkeypatch):
+    masks = []
+
+    class Looking(CachedDecoder):
+        def __init__(self, model, source, *, key_mask=None):
+            masks.append(key_mask)
+            super().__init__(model, source, key_mask=key_mask)
+
+    monkeypatch.setattr("transformer_lib.translation.CachedDecoder", Looking)
+    untrained._decode([[START, PADDING, END]], 1, 0.6)
+    assert masks[0].tolist() == [[True, True, True]]
 
 
 def test_an_empty_translation_is_an_empty_text():

@@ -88,7 +88,8 @@ def labels(labels: Any) -> None:
     named = labels.items() if isinstance(labels, Mapping) else enumerate(labels)
     for number, name in named:
         if type(number) is not int or not 0 <= number < _MOST_LABELS:
-            raise ValueError(f"labels: expected ids from 0 on, got {number!r}")
+            most = f"{_MOST_LABELS - 1:,}"
+            raise ValueError(f"labels: expected ids from 0 on, to {most}, got {number!r}")
         if type(name) is not str:
             raise TypeError(f"labels: expected names, got {name!r} for id {number}")
 

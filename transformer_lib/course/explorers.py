@@ -414,8 +414,8 @@ def _encode(
         return model.tokens([text])[0].tolist(), [], model.tokenizer.id_to_token
     if not hasattr(model, "generate"):  # a Translator, and no MarianTranslator
         target = model.translate(text) if target is None else target
-        read = [START, *model._encode(target)[:-1]]
-        return model._encode(text), read, model.tokenizer.id_to_token
+        read = [START, *model.encode(target)[:-1]]
+        return model.encode(text), read, model.tokenizer.id_to_token
     if model.tokenizer is None:
         raise ValueError("model: text needs a tokenizer, and this translator has none")
     ids = model.tokenizer(text).input_ids

@@ -12,12 +12,11 @@ from typing import Any
 from torch import Tensor
 
 from transformer_lib._checks import published as check_published
+from transformer_lib.published.reading import Layout, read_model
 from transformer_lib.published.renaming import (
     ACTIVATION_NAMES,
     PROJECTIONS,
-    Layout,
     count_layers,
-    read_model,
     rename,
     tensor_names,
 )

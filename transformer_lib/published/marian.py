@@ -18,13 +18,8 @@ from torch import Tensor
 from transformer_lib._checks import published as check_published
 from transformer_lib.decoding import CachedDecoder, beam_search, greedy
 from transformer_lib.hub import find_published
-from transformer_lib.published.renaming import (
-    ACTIVATION_NAMES,
-    Layout,
-    layer_names,
-    read_model,
-    rename,
-)
+from transformer_lib.published.reading import Layout, read_model
+from transformer_lib.published.renaming import ACTIVATION_NAMES, layer_names, rename
 from transformer_lib.published.search import Restricted
 from transformer_lib.published.settings import marian_tokenizer, settings_in
 from transformer_lib.transformer import Transformer, TransformerConfig

@@ -12,6 +12,14 @@ from transformer_lib._checks import published as check
 from transformer_lib._checks.common import require_count
 from transformer_lib.files import parse_json, read_json, read_text
 
+__all__ = [
+    "SentenceSettings",
+    "marian_tokenizer",
+    "sentence_settings",
+    "settings_in",
+    "transcriber_settings",
+]
+
 
 def settings_in(folder: Path, *files: str) -> dict[str, Any]:
     """Return the entries of JSON files, those that are there; a later one wins."""

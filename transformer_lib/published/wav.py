@@ -9,6 +9,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+__all__ = [
+    "SAMPLE_RATE",
+    "read_wav",
+]
+
 SAMPLE_RATE = 16_000
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
 

@@ -24,12 +24,10 @@ from transformer_lib.hub import find_published, read_published
 from transformer_lib.interchange.ctranslate2 import read_ctranslate2, whisper_from_ctranslate2
 from transformer_lib.layers import Cache, Decoder, Encoder
 from transformer_lib.positional_encoding import LearnedPositions
+from transformer_lib.published.reading import Layout, build_published, read_model
 from transformer_lib.published.renaming import (
     ACTIVATION_NAMES,
-    Layout,
-    build_published,
     layer_names,
-    read_model,
     rename,
     tensor_names,
 )

@@ -210,6 +210,7 @@ EITHER = "keys_values: expected either key and value, or keys_values instead"
             )
             for name, tensor, hint in (
                 ("mask", ones(5, 4).bool(), ""),
+                ("mask", ones(4, 3).bool(), ""),
                 ("mask", TRUE[None], HINT),
                 ("bias", ones(3, 3, 4, 5), ""),
                 ("bias", ones(2, 4, 5), HINT),
@@ -684,7 +685,10 @@ def refused():
     for begins, call in (
         ("source: expected token ids", lambda: TEXT_ENCODER(ids(3))),
         ("key_mask: expected a boolean", lambda: TEXT_ENCODER(ids(2, 3), key_mask=float_mask)),
-        ("key_mask: expected shape", lambda: TEXT_ENCODER(ids(2, 3), key_mask=TRUE)),
+        (
+            "key_mask: expected shape (2, 3) as source",
+            lambda: TEXT_ENCODER(ids(2, 3), key_mask=TRUE),
+        ),
         ("tokens: expected", lambda: TEXT_ENCODER(ids(2, 3).float())),
         ("x: 7 positions from offset 0", lambda: TEXT_ENCODER(ids(1, 7))),
     ):
@@ -817,7 +821,7 @@ def test_an_odd_width_works_in_the_paper_s_layout():
     ("text", "message"),
     [
         ("{", "config: not valid JSON: Expecting property name"),
-        ("", "config: not valid JSON"),
+        ("", "config: expected JSON, got an empty text"),
         ("[512, 8]", "config: expected a JSON object, got list"),
         ('{"hidden_size": 768, "d_model": 512}', "config: unknown fields hidden_size"),
         ('{"b": 1, "a": 2}', "config: unknown fields a, b"),

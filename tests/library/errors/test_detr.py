@@ -83,8 +83,8 @@ def test_backbones_that_cannot_be(options: dict, error: type, message: str) -> N
         ({"labels": "cat"}, TypeError, "labels: expected names, or a mapping .*'cat'"),
         ({"labels": 3}, TypeError, "labels: expected names, or a mapping .*3"),
         ({"labels": []}, ValueError, "labels: expected at least one name"),
-        ({"labels": {-1: "cat"}}, ValueError, "labels: expected ids from 0 on, got -1"),
-        ({"labels": {"0": "cat"}}, ValueError, "labels: expected ids from 0 on, got '0'"),
+        ({"labels": {-1: "cat"}}, ValueError, "labels: expected ids from 0 on, .*got -1"),
+        ({"labels": {"0": "cat"}}, ValueError, "labels: expected ids from 0 on, .*got '0'"),
         ({"labels": ["cat", 1]}, TypeError, "labels: expected names, got 1 for id 1"),
         ({"backbone": {}}, TypeError, "backbone: expected ResNetConfig"),
         ({"d_model": 10, "n_heads": 2}, ValueError, "d_model: expected a multiple of 4, got 10"),
@@ -303,8 +303,8 @@ def test_numbers_that_are_none(function, number: float, part: str) -> None:
 
 
 def test_numbers_that_are_none_in_an_earlier_layer() -> None:
-    bad = predictions()._replace(auxiliary=(predictions()[:2],))
-    bad.auxiliary[0][0][1, 0, 0] = math.nan
+    bad = predictions()._replace(auxiliary=(predictions()[:2], predictions()[:2]))
+    bad.auxiliary[1][0][1, 0, 0] = math.nan
     with pytest.raises(ValueError, match=r"^predictions: NaN or infinity for picture 1 of"):
         set_loss(bad, [target()] * 2)
 
@@ -464,7 +464,7 @@ def test_published_processors_of_other_kinds(folder, change: dict, message: str)
         ({"encoder_ffn_dim": 10**9, "decoder_ffn_dim": 10**9}, "asks for d_ff = 1000000000"),
         ({"num_queries": 10**9}, "asks for n_queries = 1000000000"),
         ({"d_model": 10**9}, "asks for d_model = 1000000000"),
-        ({"id2label": {"999999999": "x"}}, "labels: expected ids from 0 on, got 999999999"),
+        ({"id2label": {"999999999": "x"}}, "labels: expected ids from 0 on, .*got 999999999"),
         ({"id2label": {"9" * 30: "x"}}, "published: expected numbers as keys of id2label"),
     ],
 )

@@ -18,7 +18,7 @@ from transformer_lib.hub import check_sha256, find_published
 from transformer_lib.interchange.ctranslate2 import read_ctranslate2, whisper_from_ctranslate2
 from transformer_lib.published.audio import log_mel_spectrogram
 from transformer_lib.published.marian import MarianTranslator
-from transformer_lib.published.renaming import build_published
+from transformer_lib.published.reading import build_published
 from transformer_lib.published.sentences import SentenceEncoder
 from transformer_lib.published.settings import sentence_settings, transcriber_settings
 from transformer_lib.published.transcriber import Transcriber
