@@ -292,6 +292,15 @@ def test_operands_of_different_dtypes_meet_under_autocast(options):
 
 
 @pytest.mark.parametrize("dtype", HALVES)
+def test_weights_are_rounded_once_under_autocast_too(dtype):
+    query, key, value = (torch.randn(2, 4, 5, 8).to(dtype) * 3 for _ in range(3))
+    with torch.autocast("cpu", dtype):
+        came = scaled_dot_product_attention(query, key, value, return_weights=True)
+    expected = scaled_dot_product_attention(query, key, value, return_weights=True)
+    assert all(map(torch.equal, came, expected))
+
+
+@pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize("attention_dropout", [0.0, 0.1])
 def test_training_under_autocast(dtype, attention_dropout):
     model = transformer(dropout=0.0, attention_dropout=attention_dropout).train()
