@@ -4,16 +4,17 @@ Explained in chapter 18, "The object detection pipeline" (book/18_object_detecti
 Generated from there by tools/export.py; edit the notebook.
 """
 
+import math
 import random
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
 from PIL import Image, ImageOps
 from torch import Tensor
-from tqdm import tqdm
 
 from transformer_lib._checks import detection_pipeline as check
 from transformer_lib.detection.boxes import to_centres
@@ -22,6 +23,7 @@ from transformer_lib.detection.images import load_image
 from transformer_lib.detection.matching import Target, set_loss
 from transformer_lib.detection.pipeline import ObjectDetectionPipeline
 from transformer_lib.detection.processing import ImageProcessor
+from transformer_lib.training import Trainer, TrainingConfig
 
 __all__ = ["fine_tune", "varied", "with_labels"]
 
@@ -123,21 +125,23 @@ def fine_tune(
     """
     check.fine_tune(detector, labels, steps, batch_size, learning_rate, keep, seed)
     names = [*detector.model.config.labels, *labels]
-    chance = random.Random(seed)
-    known = _read_examples(examples, names, detector.processor)
-    order = _endless(len(known), chance)
-    with torch.enable_grad(), torch.random.fork_rng():
-        torch.manual_seed(seed)
+    examples = _read_examples(examples, names, detector.processor)
+    with torch.inference_mode(mode=False), torch.random.fork_rng():
         model = with_labels(detector.model, labels)
         rest = [p for name, p in model.named_parameters() if not name.startswith("class_head.")]
         begun = [parameter.detach().clone() for parameter in rest]
-        batches = (
-            [varied(*known[next(order)], chance) for _ in range(batch_size)]
-            for _ in tqdm(range(steps), disable=None if progress else True)
+        head = {"params": list(model.class_head.parameters()), "scale": 10.0}
+        trainer = Trainer(
+            model,
+            _Batches(examples, batch_size, seed),
+            TrainingConfig(
+                steps, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-4, clip=0.1, seed=seed
+            ),
+            loss=partial(_loss, detector.processor),
+            schedule=lambda n: learning_rate * (1 + math.cos(math.pi * (n - 1) / steps)) / 2,
+            parameters=[head, {"params": rest}],
         )
-        groups = [{"params": list(model.class_head.parameters()), "lr": 10 * learning_rate}]
-        groups += [{"params": rest, "lr": learning_rate}]
-        _train(model, detector.processor, batches, groups, steps)
+        trainer.train(progress=progress)
         with torch.no_grad():
             for parameter, before in zip(rest, begun, strict=True):
                 parameter.lerp_(before, keep)
@@ -158,23 +162,25 @@ def with_labels(model: DETR, labels: Sequence[str]) -> DETR:
     return larger
 
 
-def _train(
-    model: DETR,
-    processor: ImageProcessor,
-    batches: Iterator[_Batch],
-    groups: list[dict[str, Any]],
-    steps: int,
-) -> None:
-    """Make a step with each batch; batch normalisation keeps its statistics."""
-    model.train().backbone.eval()  # a few pictures say little about means and variances
-    optimizer = torch.optim.AdamW(groups, weight_decay=1e-4)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
-    for batch in batches:
-        pixels, mask = processor([picture for picture, _ in batch])
-        predictions = model(pixels.to(model.queries), mask.to(model.queries.device))
-        optimizer.zero_grad()
-        loss = set_loss(predictions, [target for _, target in batch])["loss"]
-        loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
-        optimizer.step()
-        schedule.step()
+class _Batches:
+    """Examples without end, each once before any comes again, varied at random.
+
+    They come in turn, whatever number is asked for: this run is never resumed.
+    """
+
+    def __init__(self, examples: Sequence[_Example], batch_size: int, seed: int) -> None:
+        self.examples, self.batch_size = examples, batch_size
+        self.chance = random.Random(seed)
+        self.order = _endless(len(examples), self.chance)
+
+    def __getitem__(self, number: int) -> _Batch:
+        rows = range(self.batch_size)
+        return [varied(*self.examples[next(self.order)], self.chance) for _ in rows]
+
+
+def _loss(processor: ImageProcessor, model: DETR, batch: _Batch) -> Tensor:
+    """Return the set loss of a batch; batch normalisation keeps its statistics."""
+    model.backbone.eval()  # a few pictures say little about means and variances
+    pixels, mask = processor([picture for picture, _ in batch])
+    predictions = model(pixels.to(model.queries), mask.to(model.queries.device))
+    return set_loss(predictions, [target for _, target in batch])["loss"]
