@@ -1,5 +1,5 @@
-# `make book` builds the site, `make pdf` prints it, `make test` passes the tests; all set up .venv
-# first.
+# `make book` builds the site, `make pdf` prints it; `make quick` is for while one works, `make test`
+# for before and after a change, `make thorough` for once a week. All set up .venv first.
 # PYTHON=python3.12 make …  takes another interpreter (3.11 or later).
 
 PYTHON ?= python3
@@ -22,9 +22,14 @@ SOURCES := _config.yml _toc.yml tools/export.py tools/imports.py \
 NBVAL := --nbval --nbval-current-env --nbval-sanitize-with=tests/nbval_sanitize.cfg \
 	--nbval-cell-timeout=600 --dist=loadfile -n 2
 
+PROFILE :=
+PYTEST = $(BIN)/pytest -n 2 --dist=loadfile $(PROFILE)
+SHAPES := --jaxtyping-packages=transformer_lib,beartype.beartype
+CHOSEN := --recent 10 --draw 60
+
 .DELETE_ON_ERROR:
-.PHONY: setup book pdf serve lab export execute test lint check-export test-library test-errors \
-	test-notebooks run-notebooks mutants bench clean
+.PHONY: setup book pdf serve lab export execute quick test thorough lint check-export test-library \
+	test-notebooks test-site test-mutants run-notebooks mutants bench clean
 
 setup: $(READY)
 
@@ -68,7 +73,18 @@ export: $(READY)
 execute: export
 	$(BIN)/python tools/execute.py $(NOTEBOOKS)
 
-test: lint check-export book test-library test-errors test-notebooks mutants
+# The library's tests but for the slow ones, in one go and without checking shapes; no site is built.
+quick: lint check-export
+	$(PYTEST) -m "not slow" tests/library
+
+# The stages one by one, each on two cores; ARCHITECTURE.md says how long they take. The site comes last:
+# without a Chromium it ends with a line that says so.
+test: lint check-export test-library test-notebooks test-mutants test-site
+
+# All mutants, ten times as many random examples, and the oldest versions that pyproject.toml admits.
+thorough: CHOSEN :=
+thorough: PROFILE := --hypothesis-profile=thorough
+thorough: $(if $(wildcard tools/lowest.*),lowest) test
 
 lint: $(READY)
 	$(BIN)/ruff check --no-cache
@@ -78,14 +94,15 @@ lint: $(READY)
 check-export: $(READY)
 	$(BIN)/python tools/export.py --check
 
-# Every shape in every signature of the library is checked while these run.
-test-library: $(SITE)
-	$(BIN)/pytest -n 2 --dist=loadfile tests --ignore=tests/library/errors \
-	  --jaxtyping-packages=transformer_lib,beartype.beartype
+# Every shape in every signature of the library is checked while these run, but not where its own
+# messages are tested, which the shape checks would forestall.
+test-library: $(READY)
+	$(PYTEST) tests/library --ignore=tests/library/errors $(SHAPES)
+	$(PYTEST) tests/library/errors
 
-# The library's own messages, which the shape checks would forestall.
-test-errors: $(READY)
-	$(BIN)/pytest tests/library/errors
+# The book, its built site, every page of it in Chromium, and the tools.
+test-site: $(SITE)
+	$(PYTEST) tests/book tests/tools $(SHAPES)
 
 # Stored outputs are what the code gives; run-notebooks only runs them, for other platforms.
 test-notebooks: $(READY)
@@ -93,6 +110,10 @@ test-notebooks: $(READY)
 
 run-notebooks: $(READY)
 	$(BIN)/pytest $(subst --nbval ,--nbval-lax ,$(NBVAL)) $(NOTEBOOKS)
+
+# One-line faults that the tests must notice: in modules changed lately and some others, or all.
+test-mutants: $(READY)
+	$(BIN)/python tools/mutants.py $(CHOSEN)
 
 mutants: $(READY)
 	$(BIN)/python tools/mutants.py

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from transformers import DetrConfig, DetrForObjectDetection, ResNetConfig
 
-from transformer_lib.detr import DETR, for_detection
+from transformer_lib.detection.detr import DETR, for_detection
 
 OURS, FAST, PEER = "transformer_lib", "transformer_lib, for_detection", "Hugging Face DETR"
 BATCHES = {1: [(800, 1066)], 4: [(800, 1066), (800, 1066), (750, 1000), (800, 800)]}

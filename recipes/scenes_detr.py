@@ -16,38 +16,28 @@ import json
 import math
 import shutil
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from recording import record
-from safetensors import safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 from tqdm import tqdm
 
+from transformer_lib.checkpoints import read_log
 from transformer_lib.datasets import scenes
-from transformer_lib.detr import (
-    DETR,
-    DETRConfig,
-    ImageProcessor,
-    Predictions,
-    ResNetConfig,
-    Target,
-    evaluate,
-    generalized_iou,
-    image_positions,
-    set_loss,
-    to_centres,
-    to_corners,
-)
+from transformer_lib.detection.boxes import generalized_iou, to_centres, to_corners
+from transformer_lib.detection.configuration import DETRConfig, ResNetConfig
+from transformer_lib.detection.detr import DETR, Predictions, image_positions
+from transformer_lib.detection.evaluation import evaluate
+from transformer_lib.detection.matching import Target, set_loss
+from transformer_lib.detection.processing import ImageProcessor
 from transformer_lib.multi_head_attention import KeysValues
+from transformer_lib.training import Trainer, TrainingConfig
 
 ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = ROOT / "transformer_lib" / "models" / "scenes-detr"
@@ -64,15 +54,15 @@ class Phase:
     """One of the phases of a run.
 
     Attributes:
-        updates: Steps of the optimiser.
-        rate: The highest learning rate.
-        warmup: Updates over which the rate rises; then it falls as a cosine, to 0.
+        steps: Steps of the optimiser.
+        learning_rate: The highest.
+        warmup: Steps over which it rises; then it falls as a cosine, to 0.
         edge: Pictures are enlarged until their shorter edge has so many pixels.
         sizes: The sizes in which its scenes are drawn, as many in each.
     """
 
-    updates: int
-    rate: float
+    steps: int
+    learning_rate: float
     warmup: int
     edge: int = 128
     sizes: tuple[Size, ...] = SMALL
@@ -82,21 +72,23 @@ class Phase:
         """What prepares pictures for the model at this phase."""
         return ImageProcessor(shortest_edge=self.edge, longest_edge=self.edge * 5 // 3)
 
-    def rate_of(self, update: int) -> float:
-        """Return the learning rate of an update, counted from 1."""
-        if update <= self.warmup:
-            return self.rate * update / self.warmup
-        done = (update - self.warmup) / (self.updates - self.warmup)
-        return self.rate * 0.5 * (1 + math.cos(math.pi * done))
+    def learning_rate_at(self, step: int) -> float:
+        """Return the learning rate of a step, counted from 1."""
+        if step <= self.warmup:
+            return self.learning_rate * step / self.warmup
+        done = (step - self.warmup) / (self.steps - self.warmup)
+        return self.learning_rate * 0.5 * (1 + math.cos(math.pi * done))
 
 
 @dataclass(frozen=True)
 class Recipe:
     """What a run is made with."""
 
-    pretraining: Phase = Phase(updates=800, rate=1e-3, warmup=50)
-    training: Phase = Phase(updates=6000, rate=5e-4, warmup=100)
-    refining: Phase = Phase(updates=2600, rate=4e-4, warmup=100, edge=192, sizes=SMALL + LARGE)
+    pretraining: Phase = Phase(steps=800, learning_rate=1e-3, warmup=50)
+    training: Phase = Phase(steps=6000, learning_rate=5e-4, warmup=100)
+    refining: Phase = Phase(
+        steps=2600, learning_rate=4e-4, warmup=100, edge=192, sizes=SMALL + LARGE
+    )
     scenes: int = 24_000  # of every four sizes
     batch: int = 32
     weight_decay: float = 1e-4
@@ -106,7 +98,7 @@ class Recipe:
 
 
 PHASES = ("pretraining", "training", "refining")
-LOG_EVERY, LOOK_EVERY = 100, 1000  # updates
+LOG_EVERY, LOOK_EVERY = 100, 1000  # steps
 SCORED = {  # split, number of scenes, their size
     "test": ("test", 1000, LARGE[0]),
     "test, smaller": ("test", 1000, SMALL[0]),
@@ -162,14 +154,20 @@ def draw(
 class Batches:
     """Batch number n is always the same: scenes of one size, at random mirrored and tinted."""
 
-    def __init__(self, recipe: Recipe, phase: Phase, folder: Path) -> None:
-        self.recipe, self.edge = recipe, phase.edge
+    def __init__(self, recipe: Recipe, phase: Phase, folder: Path, first: int = 0) -> None:
+        self.recipe, self.edge, self.first = recipe, phase.edge, first
         self.drawn = draw(phase.sizes, recipe.scenes // len(SMALL), folder)
         self.mean = torch.tensor(phase.processor.mean).view(3, 1, 1)
         self.std = torch.tensor(phase.processor.std).view(3, 1, 1)
 
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What a checkpoint remembers of the run that it is of."""
+        return {"recipe": asdict(self.recipe), "first": self.first}
+
     def __getitem__(self, number: int) -> tuple[Tensor, list[Target]]:
         """Return pictures of shape (batch, 3, height, width), and what is in them."""
+        number += self.first + 1
         random = np.random.default_rng([self.recipe.seed, number])
         pictures, targets = self.drawn[number % len(self.drawn)]
         chosen = random.choice(len(pictures), self.recipe.batch, replace=False)
@@ -237,6 +235,17 @@ class PlaceLoss(nn.Module):
         return label_loss + 5 * (found - wanted).abs().sum(-1).mean() + 2 * apart.mean()
 
 
+class ForAllSets:
+    """Gives a decoder layer the picture's keys and values, projected once; keeps nothing."""
+
+    def __init__(self, memory: KeysValues) -> None:
+        self.memory: KeysValues | None = memory
+
+    def __call__(self, new: KeysValues) -> KeysValues:
+        """Return the keys and values of the queries, which are complete."""
+        return new
+
+
 class SetLoss(nn.Module):
     """The loss of the other phases: several sets of queries learn from each picture.
 
@@ -255,13 +264,13 @@ class SetLoss(nn.Module):
         queries = torch.cat([model.queries[None], self.more_queries])
         sets = len(queries)
         memory, positions = encode(model, pixels)
-        projected = model.decoder.project_memory(memory, positions=positions)
         queries = queries.repeat_interleave(batch, dim=0)
-        x = torch.zeros_like(queries)
+        x, repeated = torch.zeros_like(queries), memory.repeat(sets, 1, 1)
         outputs = []
-        for layer, keys_values in zip(model.decoder.layers, projected, strict=True):
-            repeated = KeysValues(*(part.repeat(sets, 1, 1, 1) for part in keys_values))
-            x = layer(x, repeated, causal=False, positions=queries)
+        for layer in model.decoder.layers:
+            projected = layer.cross_attention.project(memory + positions, memory)
+            for_all = ForAllSets(KeysValues(*(part.repeat(sets, 1, 1, 1) for part in projected)))
+            x = layer(x, repeated, causal=False, positions=queries, cache=for_all)
             outputs.append(model.decoder.final_norm(x))
         layers = [(model.class_head(x), model.box_head(x).sigmoid()) for x in outputs]
         return set_loss(Predictions(*layers[-1], tuple(layers[:-1])), targets * sets)["loss"]
@@ -276,128 +285,52 @@ def encode(model: DETR, pixels: Tensor) -> tuple[Tensor, Tensor]:
     return model.encoder(places, positions=positions), positions
 
 
-class Run:
-    """One phase of training, which goes on where it was stopped.
-
-    Args:
-        loss: Returns the loss of a batch; its parameters are trained.
-        phase: How.
-        batches: Batch n is that of update n.
-        folder: Where the checkpoint and the log go.
-    """
-
-    def __init__(
-        self, name: str, loss: nn.Module, phase: Phase, recipe: Recipe, folder: Path
-    ) -> None:
-        self.name, self.loss, self.phase, self.recipe = name, loss, phase, recipe
-        self.file = folder / f"{name}.safetensors"
-        self.log = folder / f"{name}.jsonl"
-        self.parameters = dict(loss.named_parameters())
-        self.optimizer = torch.optim.AdamW(
-            self.parameters.values(), weight_decay=recipe.weight_decay
-        )
-        self.seconds = 0.0
-
-    def train(self, batches: Batches, first: int, look: Callable[[], dict[str, float]]) -> None:
-        """Make the updates that are left.
-
-        Args:
-            batches: Update n takes batch ``first + n``.
-            first: Updates of the phases before.
-            look: Called every thousand updates; what it returns goes into the log.
-        """
-        done = self.resume()
-        self.loss.train()
-        losses: list[float] = []
-        start = time.perf_counter()
-        updates = range(done + 1, self.phase.updates + 1)
-        for update in tqdm(
-            updates, self.name, initial=done, total=self.phase.updates, disable=None
-        ):
-            rate = self.phase.rate_of(update)
-            for group in self.optimizer.param_groups:
-                group["lr"] = rate
-            loss = self.loss(*batches[first + update])
-            self.optimizer.zero_grad()
-            loss.backward()
-            nn.utils.clip_grad_norm_(
-                self.parameters.values(), self.recipe.clip, error_if_nonfinite=True
-            )
-            self.optimizer.step()
-            losses.append(loss.item())
-            if update % LOG_EVERY == 0 or update == self.phase.updates:
-                now = time.perf_counter()
-                line = {
-                    "phase": self.name,
-                    "update": update,
-                    "loss": round(sum(losses) / len(losses), 5),
-                    "rate": rate,
-                    "seconds": round(now - start, 1),
-                }
-                self.seconds += now - start
-                losses, start = [], now
-                if update % LOOK_EVERY == 0:
-                    line |= look()
-                    self.loss.train()
-                    start = time.perf_counter()  # looking at it is no training
-                with self.log.open("a", encoding="utf-8") as log:
-                    log.write(json.dumps(line) + "\n")
-                self.save(update)
-        self.loss.eval()
-
-    def save(self, update: int) -> None:
-        """Write all that the next update depends on, in one step."""
-        tensors = {f"loss.{name}": tensor for name, tensor in self.loss.state_dict().items()}
-        for name, parameter in self.parameters.items():
-            for key, tensor in self.optimizer.state[parameter].items():
-                tensors[f"optimizer.{key}.{name}"] = tensor
-        part = self.file.with_suffix(".part")
-        progress = {"update": update, "seconds": self.seconds, "recipe": asdict(self.recipe)}
-        save_file(
-            {name: tensor.contiguous() for name, tensor in tensors.items()},
-            part,
-            metadata={"progress": json.dumps(progress)},
-        )
-        part.replace(self.file)
-
-    def resume(self) -> int:
-        """Go back to the last checkpoint, if there is one; return the updates made by then."""
-        if not self.file.exists():
-            self.log.unlink(missing_ok=True)
-            return 0
-        with safe_open(self.file, framework="pt") as opened:
-            progress = json.loads(opened.metadata()["progress"])
-            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-        if progress["recipe"] != json.loads(json.dumps(asdict(self.recipe))):
-            raise ValueError(f"{self.file} was made by another recipe: take another folder")
-        self.loss.load_state_dict(
-            {name: tensors[f"loss.{name}"] for name in self.loss.state_dict()}
-        )
-        for name, parameter in self.parameters.items():
-            for key in ("step", "exp_avg", "exp_avg_sq"):
-                if (saved := tensors.get(f"optimizer.{key}.{name}")) is not None:
-                    self.optimizer.state[parameter][key] = saved
-        self.seconds = progress["seconds"]
-        lines = self.log.read_text(encoding="utf-8").splitlines(keepends=True)
-        kept = [line for line in lines if json.loads(line)["update"] <= progress["update"]]
-        self.log.write_text("".join(kept), encoding="utf-8")
-        return progress["update"]
-
-
 def train(model: DETR, recipe: Recipe, folder: Path) -> float:
     """Train in ``folder``, going on where a run was stopped; return the seconds it took in all."""
     model.to(memory_format=torch.channels_last)
     by_place, by_set = PlaceLoss(model), SetLoss(model, recipe.sets)
     first, seconds = 0, 0.0
     for name, loss in zip(PHASES, (by_place, by_set, by_set), strict=True):
-        phase: Phase = getattr(recipe, name)
-        run = Run(name, loss, phase, recipe, folder)
-        valid = draw_split("valid", 200, phase.sizes[-len(SMALL)])
-        look = partial(score, model, phase.processor, valid)
-        run.train(Batches(recipe, phase, folder), first, look)
-        first += phase.updates
-        seconds += run.seconds
+        trainer = trainer_of(name, loss, recipe, first, folder)
+        trainer.resume()
+        log = trainer.train()
+        first += trainer.config.steps
+        seconds += sum(line["seconds"] for line in log)
     return seconds
+
+
+def trainer_of(
+    name: str, loss: PlaceLoss | SetLoss, recipe: Recipe, first: int, folder: Path
+) -> Trainer:
+    """Return what trains a phase, which begins with batch number ``first``."""
+    phase: Phase = getattr(recipe, name)
+    valid = draw_split("valid", 200, phase.sizes[-len(SMALL)])
+
+    def look() -> dict[str, float]:
+        due = trainer.steps_done % LOOK_EVERY == 0
+        return score(loss.model, phase.processor, valid) if due else {}
+
+    config = TrainingConfig(
+        steps=phase.steps,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=recipe.weight_decay,
+        clip=recipe.clip,
+        seed=recipe.seed,
+        log_every=LOG_EVERY,
+        save_every=LOG_EVERY,
+        keep=1,
+    )
+    trainer = Trainer(
+        loss,  # its parameters are the model's and those that only training needs
+        Batches(recipe, phase, folder, first),
+        config,
+        loss=lambda loss, batch: loss(*batch),
+        schedule=phase.learning_rate_at,
+        validate=look,
+        folder=folder / name,
+    )
+    return trainer
 
 
 def draw_split(split: str, number: int, size: Size) -> list[scenes.Scene]:
@@ -486,7 +419,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--folder", type=Path, required=True, help="where the run is kept")
-    parser.add_argument("--updates", type=int, help="of every phase, instead of the recipe's")
+    parser.add_argument("--steps", type=int, help="of every phase, instead of the recipe's")
     parser.add_argument("--scenes", type=int, help="to train on, instead of the recipe's number")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--ship", action="store_true", help="put the result into the package")
@@ -497,13 +430,13 @@ def main() -> None:
         if options.scenes < least:
             parser.error(f"--scenes: expected {least} or more, got {options.scenes}")
         recipe = replace(recipe, scenes=options.scenes)
-    if options.updates is not None:
-        if options.updates < 1:
-            parser.error(f"--updates: expected 1 or more, got {options.updates}")
+    if options.steps is not None:
+        if options.steps < 1:
+            parser.error(f"--steps: expected 1 or more, got {options.steps}")
         for name in PHASES:
             phase: Phase = getattr(recipe, name)
-            warmup = min(phase.warmup, options.updates)
-            shorter = replace(phase, updates=options.updates, warmup=warmup)
+            warmup = min(phase.warmup, options.steps)
+            shorter = replace(phase, steps=options.steps, warmup=warmup)
             recipe = replace(recipe, **{name: shorter})
     try:
         run(recipe, options)
@@ -531,8 +464,10 @@ def run(recipe: Recipe, options: argparse.Namespace) -> None:
         shutil.copytree(folder, SHIPPED, dirs_exist_ok=True)
         (SHIPPED / "README.md").write_text(card(model, recipe, result), encoding="utf-8")
         RECORD.mkdir(exist_ok=True)
-        logs = [options.folder / f"{phase}.jsonl" for phase in PHASES]
-        text = "".join(log.read_text(encoding="utf-8") for log in logs)
+        lines = [
+            {"phase": phase} | line for phase in PHASES for line in read_log(options.folder / phase)
+        ]
+        text = "".join(json.dumps(line) + "\n" for line in lines)
         (RECORD / "log.jsonl").write_text(text, encoding="utf-8")
         shutil.copy(options.folder / "scores.json", RECORD / "scores.json")
 

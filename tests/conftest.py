@@ -1,4 +1,4 @@
-"""Settings for all tests, and the built site."""
+"""Settings for all tests, the built site, and a loud word where no browser can look at it."""
 
 from pathlib import Path
 
@@ -7,6 +7,9 @@ import pytest
 
 # The same examples on every run: a failure here is a failure everywhere.
 hypothesis.settings.register_profile("course", derandomize=True, deadline=None, max_examples=60)
+hypothesis.settings.register_profile(
+    "thorough", hypothesis.settings.get_profile("course"), max_examples=600
+)
 hypothesis.settings.load_profile("course")
 
 ROOT = Path(__file__).parent.parent
@@ -31,3 +34,16 @@ def site() -> Path:
         names = ", ".join(str(path.relative_to(ROOT)) for path in newer)
         pytest.fail(f"_build/html is older than {names}: run `make book`")
     return SITE
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End with one loud line where tests did not run for want of a browser."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", []) if reporter else []
+    count = sum("no Chromium" in str(report.longrepr) for report in skipped)
+    if count:
+        cure = "install Chromium, or set CHROMIUM to its path"
+        reporter.write_line(
+            f"!!! {count} BROWSER TESTS DID NOT RUN: {cure} !!!", red=True, bold=True
+        )

@@ -9,8 +9,9 @@ names its module and says what the module is for::
 
 and marks what belongs there with ``#| export``, or ``#| export other_module`` to add to the module
 of an earlier chapter. Further down it may name another module and go on with that; ``part.module``
-is a module in the package ``part``. Imports move to the top; ``__all__`` lists functions, classes
-and constants.
+is a module in the package ``part``. Imports move to the top; what the same chapter imports for
+another module, or puts there, need not be imported again, as in the notebook. ``__all__`` lists
+functions, classes and constants.
 
 Chapter order is import order: no cell imports what a later chapter defines, nor looks a module of
 the library up by name while it runs, and no modules import each other in a circle. Names are unique
@@ -88,6 +89,7 @@ class Module:
     name: str
     purposes: list[tuple[str, str]] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)
+    borrowed: list[str] = field(default_factory=list)  # imports that its chapters make elsewhere
 
     @property
     def path(self) -> str:
@@ -115,6 +117,17 @@ def definitions(tree: ast.Module) -> Iterator[str]:
             yield node.name
         elif isinstance(node, ASSIGNMENTS):
             yield from assigned(node)
+
+
+def imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield the names that a cell imports at its top, each with an import of it alone."""
+    for node in tree.body:
+        if isinstance(node, IMPORTS):
+            for alias in node.names:
+                one = ast.Import([alias])
+                if isinstance(node, ast.ImportFrom):
+                    one = ast.ImportFrom(node.module, [alias], node.level)
+                yield alias.asname or alias.name, ast.unparse(one)
 
 
 def harmless(node: ast.stmt) -> bool:
@@ -299,7 +312,27 @@ def read_book(root: Path, problems: list[str]) -> tuple[dict[str, Module], list[
         name = path.relative_to(root).as_posix()
         if any(LOOKS_LIKE_ONE.match(source) for _, _, source in read_cells(path)):
             problems.append(f"{name}: feeds the library, but is not in _toc.yml")
+    for module in modules.values():
+        module.borrowed = list(borrowed(module, modules))
     return modules, everything
+
+
+def borrowed(module: Module, modules: dict[str, Module]) -> Iterator[str]:
+    """Yield imports of what a module uses and its chapters define or import for another module."""
+    chapters = {cell.chapter for cell in module.cells}
+    there: dict[str, set[str]] = {}
+    for other in modules.values():
+        for cell in other.cells:
+            if other is not module and cell.chapter in chapters:
+                for name in definitions(cell.tree):
+                    if not name.startswith("_"):
+                        there[name] = {f"from {PACKAGE}.{other.name} import {name}"}
+                for name, statement in imported(cell.tree):
+                    there.setdefault(name, set()).add(statement)
+    code = "\n".join(cell.source for cell in module.cells)
+    for name in undefined(code, module.path):
+        if len(there.get(name, ())) == 1:  # else the cells do not agree on what it is
+            yield from there[name]
 
 
 def check_modules(modules: dict[str, Module]) -> Iterator[str]:
@@ -398,6 +431,8 @@ def check_loops(modules: dict[str, Module], root: Path) -> Iterator[str]:
             nodes = [node for node in cell.tree.body if not own_import(node, module.name)]
             found = package_imports(ast.Module(nodes, []))
             graph[module.name].update(leads_to(*one, known)[0] for one in found)
+        found = package_imports(ast.parse("\n".join(module.borrowed)))
+        graph[module.name].update(leads_to(*one, known)[0] for one in found)
     for name, path, package in files:
         if name not in modules:
             found = package_imports(ast.parse(path.read_text(encoding="utf-8")), package)
@@ -444,9 +479,9 @@ def check_files(modules: dict[str, Module], root: Path) -> Iterator[str]:
             )
 
 
-def check_undefined(module: Module, code: str) -> Iterator[str]:
-    """Yield global names that a module uses and neither defines nor imports."""
-    top = symtable.symtable(code, module.path, "exec")
+def undefined(code: str, path: str) -> list[str]:
+    """Return the global names that a module's code uses and neither defines nor imports."""
+    top = symtable.symtable(code, path, "exec")
     symbols = top.get_symbols()
     known = {s.get_name() for s in symbols if s.is_assigned() or s.is_imported()}
     known |= {*dir(builtins), "__file__", "__name__"}
@@ -459,13 +494,12 @@ def check_undefined(module: Module, code: str) -> Iterator[str]:
         }
         return mine.union(*map(used, table.get_children()))
 
-    for name in sorted(used(top) - known):
-        yield f"{module.path}: uses {name}, which no export cell of it defines or imports"
+    return sorted(used(top) - known)
 
 
 def render(module: Module) -> str:
     """Return a module's code: what it is for, imports, ``__all__``, then the cells."""
-    imports: list[str] = []
+    imports = [*module.borrowed]
     body: list[str] = []
     for cell in module.cells:
         lines = cell.source.split("\n")
@@ -528,7 +562,10 @@ def build(root: Path) -> tuple[dict[Path, str], list[str]]:
     for module in modules.values():
         path = root / module.path
         files[path] = tidy(render(module), path)
-        problems += check_undefined(module, files[path])
+        problems += [
+            f"{module.path}: uses {name}, which no export cell of it defines or imports"
+            for name in undefined(files[path], module.path)
+        ]
     return files, problems
 
 

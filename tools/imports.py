@@ -27,6 +27,11 @@ class Module(NamedTuple):
         """The number of the last chapter that adds to it."""
         return max((chapter.number for chapter in self.chapters), default=0)
 
+    @property
+    def begun(self) -> int:
+        """The number of the first chapter that feeds it."""
+        return min((chapter.number for chapter in self.chapters), default=0)
+
 
 def imports(package: Path) -> dict[str, set[str]]:
     """Return what each module imports from others; what is by hand as a whole is one."""
@@ -47,9 +52,21 @@ def library(root: Path) -> list[Module]:
     """
     modules, cells = export.read_book(root, [])
     uses = imports(root / export.PACKAGE)
-    order = sorted(
-        modules.keys() & uses.keys(), key=lambda name: cells.index(modules[name].cells[-1])
-    )
+    last = {name: cells.index(modules[name].cells[-1]) for name in modules.keys() & uses.keys()}
+    begun = {name: modules[name].cells[0].chapter.number for name in last}
+    finished = {name: modules[name].cells[-1].chapter.number for name in last}
+    order: list[str] = []
+
+    def place(name: str) -> None:
+        """Put a module after those that it uses, begun in its chapters or in earlier ones."""
+        for used in sorted(uses[name] & last.keys(), key=last.__getitem__):
+            if used not in order and begun[used] <= finished[name]:
+                place(used)
+        if name not in order:
+            order.append(name)
+
+    for name in sorted(last, key=last.__getitem__):
+        place(name)
     by_hand = {name: sorted(used - modules.keys()) for name, used in sorted(uses.items())}
     for name in TopologicalSorter(by_hand).static_order():
         if name not in order:
@@ -71,7 +88,7 @@ def ladder_faults(modules: Iterable[Module]) -> list[str]:
     faults = []
     for module in modules:
         for used in module.uses:
-            if used not in seen or (module.chapters and seen[used].finished > module.finished):
+            if used not in seen or (module.chapters and seen[used].begun > module.finished):
                 faults.append(f"{module.name} imports {used}")
         seen[module.name] = module
     return faults

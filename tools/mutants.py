@@ -6,7 +6,7 @@
     file = "transformer_lib/attention.py"
     old = "query @ key.mT"
     new = "key @ query.mT"
-    test = "tests/test_attention.py::test_parity_with_torch"
+    test = "tests/library/test_attention.py::test_parity_with_torch"
     why = "scores the wrong way round"
 
 ``old`` is part of one line and stands in the file once, or ``count`` times: all of them change. The
@@ -15,6 +15,11 @@ itself, by an assertion or another exception. A copy that cannot be imported, a 
 fixture or a test that never ends shows nothing. The shape checks at run time are off, so that it is
 the values that tests notice.
 
+With ``--recent 10`` only the modules changed in the last ten commits, or since, are broken, with
+``--draw 60`` sixty of the other mutants as well. Which ones the commit's hash decides: the same
+commit draws the same, and the next one others. Where git does not know that far back, as in a
+shallow clone or without git, all are run.
+
 What the tests and the library import from elsewhere is imported once; on Linux every run is a fork
 of that process, elsewhere a new one.
 """
@@ -22,12 +27,14 @@ of that process, elsewhere a new one.
 import argparse
 import ast
 import gc
+import hashlib
 import importlib
 import importlib.util
 import json
 import multiprocessing
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -240,6 +247,50 @@ def read_mutants(paths: list[Path], root: Path) -> tuple[list[Mutant], list[str]
     return mutants, problems
 
 
+def changed_files(root: Path, commits: int) -> tuple[str, set[str]] | None:
+    """Return the last commit and the files that differ from what they were so many commits before.
+
+    None if git does not know: there is no git, this is no checkout, or its history is too short.
+    """
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(root), *arguments]
+        return subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout
+
+    try:
+        if Path(git("rev-parse", "--show-toplevel").rstrip("\n")).resolve() != root.resolve():
+            return None
+        names = git("diff", "--name-only", "-z", f"HEAD~{commits}")
+        names += git("ls-files", "--others", "--exclude-standard", "-z")
+        return git("rev-parse", "HEAD").strip(), set(names.split("\0")) - {""}
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def select(mutants: list[Mutant], root: Path, commits: int, draw: int) -> tuple[list[Mutant], str]:
+    """Return the mutants of modules changed lately and some drawn others, and how they were chosen.
+
+    They stay in order.
+    """
+    known = changed_files(root, commits)
+    if known is None:
+        return mutants, f"all mutants, since git does not know the last {commits} commits"
+    commit, files = known
+    changed = {mutant for mutant in mutants if mutant.file in files}
+    others = sorted(
+        (mutant for mutant in mutants if mutant not in changed),
+        key=lambda mutant: hashlib.sha256(f"{commit} {mutant!r}".encode()).digest(),
+    )
+    chosen = changed.union(others[:draw])
+    modules = len({mutant.file for mutant in changed})
+    words = (
+        f"{len(changed)} mutants of {modules} module{'s' * (modules != 1)} changed in the last "
+        f"{commits} commits, {len(chosen) - len(changed)} of {len(others)} others drawn by commit "
+        f"{commit[:12]}"
+    )
+    return [mutant for mutant in mutants if mutant in chosen], words
+
+
 def run_all(runs: list[Run], workers: int, timeout: float) -> Iterator[Run]:
     """Yield runs as they finish, each in a process of its own."""
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
@@ -285,6 +336,13 @@ def survivors(runs: Iterator[Run]) -> Iterator[str]:
             yield text if came == "passed" else f"{text}\n{run.log()}"
 
 
+def natural(text: str) -> int:
+    """Return a whole number of at least 0 from the command line."""
+    if (number := int(text)) < 0:
+        raise ValueError(f"{text} is negative")
+    return number
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -292,6 +350,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--root", type=Path, default=ROOT, help="project folder")
     parser.add_argument("--workers", type=int, default=2, help="how many runs at a time")
     parser.add_argument("--timeout", type=float, default=60, help="seconds a run may take")
+    parser.add_argument(
+        "--recent",
+        type=natural,
+        metavar="COMMITS",
+        help="only of modules changed in so many commits",
+    )
+    parser.add_argument(
+        "--draw", type=natural, metavar="N", default=0, help="with --recent, so many of the others"
+    )
     options = parser.parse_args(arguments)
     root = options.root.resolve()
     mutants, problems = read_mutants(
@@ -300,6 +367,9 @@ def main(arguments: list[str] | None = None) -> int:
     if problems:
         print("\n".join(problems), file=sys.stderr)
         return 1
+    if options.recent is not None:
+        mutants, words = select(mutants, root, options.recent, options.draw)
+        print(words, flush=True)
 
     os.environ["OMP_NUM_THREADS"] = "1"
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # loading them takes longer than the tests

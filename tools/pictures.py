@@ -40,7 +40,8 @@ from transformer_lib.course.plotting import (  # noqa: E402
     korean_font,
 )
 from transformer_lib.datasets import scenes  # noqa: E402
-from transformer_lib.object_detection import draw_detections, pipeline  # noqa: E402
+from transformer_lib.detection.drawing import draw_detections  # noqa: E402
+from transformer_lib.detection.pipeline import pipeline  # noqa: E402
 from transformer_lib.transformer import record_attention  # noqa: E402
 from transformer_lib.translation import END, START, Translator  # noqa: E402
 

@@ -5,11 +5,12 @@
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -51,6 +52,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     detect.add_argument("--threshold", type=float, default=0.5, help="scores above it count")
     detect.add_argument("--timeout", type=float, default=30.0, help="seconds for an address")
+    detect.add_argument(
+        "--allow-private-addresses",
+        action="store_true",
+        help="let an address lead to this machine or a local network too",
+    )
     detect.add_argument(
         "--output",
         type=Path,
@@ -105,17 +111,29 @@ def _translate_batch(
 
 
 def _detect(options: argparse.Namespace) -> int:
-    from transformer_lib.object_detection import load_image, pipeline
+    from transformer_lib._checks.common import require_package
+    from transformer_lib.detection.addresses import shown
+    from transformer_lib.detection.images import load_image
+    from transformer_lib.detection.pipeline import pipeline
+
+    if options.output is not None:  # before any work
+        require_package("matplotlib.pyplot", "drawing needs matplotlib", "plots")
 
     detector = pipeline("object-detection", options.model, threshold=options.threshold)
     status = 0
     places = _drawings(options.picture, options.output)
     for name, place in zip(options.picture, places, strict=True):
         try:
-            image = load_image(name, timeout=options.timeout, name="picture")
+            image = load_image(
+                name,
+                timeout=options.timeout,
+                allow_private_addresses=options.allow_private_addresses,
+                name="picture",
+            )
             found = detector(image)
-            shown = name.encode(errors="backslashreplace").decode()  # names need not be UTF-8
-            print(f"{shown}: {len(found)} object{'s' * (len(found) != 1)}", flush=True)
+            # names need not be UTF-8
+            printed = (shown(name) if "://" in name else name).encode(errors="backslashreplace")
+            print(f"{printed.decode()}: {len(found)} object{'s' * (len(found) != 1)}", flush=True)
             for detection in found:
                 box = " ".join(str(side) for side in detection["box"].values())
                 print(f"  {detection['score']:.4f}  {detection['label']}  {box}", flush=True)
@@ -158,7 +176,8 @@ def _drawings(pictures: Sequence[str], output: Path | None) -> list[Path | None]
         raise _unwritten(output, error) from None
     places: list[Path | None] = []
     for picture in pictures:
-        path = unquote(urlsplit(picture).path) if "://" in picture else picture
+        _, address, path = re.split(r"[?#]", picture)[0].partition("://")
+        path = unquote(path.partition("/")[2]) if address else picture
         stem = f"{Path(path).stem or 'picture'}-detections"
         number, place = 1, output / f"{stem}.png"
         while place in places or is_input(place):
@@ -172,11 +191,12 @@ def _save_drawing(image: "Image.Image", detections: list[dict[str, Any]], place:
     """Draw with the picture's own pixels, on paper of a size on which labels can be read."""
     import matplotlib.pyplot as plt
 
-    from transformer_lib.object_detection import draw_detections
+    from transformer_lib.detection.drawing import draw_detections
 
     pixels = max(480, *image.size)
     inches = min(pixels / 100, 10)
-    width, height = (max(side / max(image.size) * inches, 1.0) for side in image.size)
+    # a hair more than whole pixels, since matplotlib may round down
+    width, height = (max(side / max(image.size) * inches, 1.0) + 1e-9 for side in image.size)
     draw_detections(image, detections, size=(width, height))
     try:
         plt.savefig(place, dpi=pixels / inches)

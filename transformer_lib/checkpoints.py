@@ -2,7 +2,7 @@
 
 Chapter 12, "Training", says what belongs into a checkpoint, and why. A checkpoint is one
 safetensors file with ``model.…``, ``optimizer.…`` and ``random.…``, and words of JSON about the
-run; nothing is pickled. It is written in a folder of its own and renamed when it is complete.
+run; nothing is pickled. Until it is complete it is called ``checkpoint.part``.
 """
 
 import json
@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import IO, Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
+
+from transformer_lib.files import parse_json, read_metadata, read_tensors, write_tensors, write_text
 
 __all__ = ["Run", "list_checkpoints", "read_checkpoint", "read_log"]
 
@@ -280,12 +280,10 @@ def read_checkpoint(
     """
     file = Path(file)
     try:
-        with safe_open(file, framework="pt") as opened:
-            progress = json.loads((opened.metadata() or {})["progress"])
-            names = [name for name in opened.keys() if name.startswith(part)]  # noqa: SIM118
-            tensors = {name: opened.get_tensor(name) for name in names}
+        progress = parse_json(read_metadata(file)["progress"], "progress")
+        tensors = read_tensors(file, part)
         step = progress["step"]
-    except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{file} is no checkpoint of a Trainer, or is damaged: {error}") from None
     name = _NAME.fullmatch(file.name)
     if type(step) is not int or step < 1 or (name and int(name[1]) != step):
@@ -385,9 +383,9 @@ class RunFolder:
         It is written and removed again. So a wrong type, missing rights or a full disk are found
         before the first step and not at the first checkpoint.
         """
-        part = self._write(tensors, progress, "checkpoints")
+        part = self._write(tensors, progress)
         size = part.stat().st_size
-        self._remove_part()
+        part.unlink()
         needed = size * max(keep - len(list_checkpoints(self.path)) + 1, 1)
         if shutil.disk_usage(self.path).free < needed:
             raise OSError(f"folder: {self.path}: no room for {keep} checkpoints of {size:,} bytes")
@@ -397,66 +395,28 @@ class RunFolder:
     ) -> Path:
         """Write a checkpoint in one step, remove those beyond ``keep``, and return its path."""
         path = self.path / _name(step)
-        part = self._write(tensors, progress, path.name)
-        try:
-            part.replace(path)
-        except OSError as error:
-            raise OSError(f"folder: cannot write {path.name} into {self.path}: {error}") from None
-        finally:
-            self._remove_part()
+        self._write(tensors, progress).replace(path)
         for old in list_checkpoints(self.path)[:-keep]:
             old.unlink(missing_ok=True)
         return path
 
     def write_log(self, lines: Sequence[Mapping[str, Any]]) -> None:
         """Replace the log."""
-        part = self.path / f"{_LOG}.part"
-        part.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-        part.replace(self.path / _LOG)
+        write_text(self.path / _LOG, "".join(json.dumps(line) + "\n" for line in lines))
 
     def append_log(self, line: Mapping[str, Any]) -> None:
         """Add a line to the log."""
         with (self.path / _LOG).open("a", encoding="utf-8") as log:
             log.write(json.dumps(line) + "\n")
 
-    def _write(self, tensors: Mapping[str, Tensor], progress: Mapping[str, Any], what: str) -> Path:
-        # Safetensors writes into a file of a name of its own, so that it gets a folder of its own.
-        part = self.path / _PART / "checkpoint.safetensors"
-        words = {"progress": json.dumps(progress)}
-        try:
-            self._remove_part()
-            part.parent.mkdir(parents=True)
-            save_file(_apart(tensors), part, metadata=words)
-            with part.open("rb+") as written:
-                os.fsync(written.fileno())
-        except (OSError, SafetensorError) as error:
-            with suppress(OSError):
-                self._remove_part()
-            raise OSError(f"folder: cannot write {what} into {self.path}: {error}") from None
-        return part
-
-    def _remove_part(self) -> None:
+    def _write(self, tensors: Mapping[str, Tensor], progress: Mapping[str, Any]) -> Path:
         part = self.path / _PART
-        if part.is_dir():
-            shutil.rmtree(part)
-        else:
-            part.unlink(missing_ok=True)
+        write_tensors(part, tensors, {"progress": json.dumps(progress)})
+        return part
 
 
 def _name(step: int) -> str:
     return f"checkpoint-{step:08d}.safetensors"
-
-
-def _apart(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return tensors of which no two share memory: tied weights are written once for each name."""
-    apart: dict[str, Tensor] = {}
-    seen: set[int] = set()
-    for name, tensor in tensors.items():
-        tensor = tensor.contiguous()
-        place = tensor.untyped_storage().data_ptr()
-        apart[name] = tensor.clone() if place in seen else tensor
-        seen.add(place)
-    return apart
 
 
 def _locked(file: IO[bytes]) -> bool:

@@ -552,9 +552,9 @@ def length_penalty(length: int, alpha: float) -> float:
 class Hypothesis(NamedTuple):
     """One way to go on."""
 
-    tokens: list[int]  #: the new tokens, with the end token if it came
-    log_probability: float  #: sum over the tokens, in nats
-    score: float  #: the log-probability divided by the length penalty
+    tokens: list[int]  # the new tokens, with the end token if it came
+    log_probability: float  # sum over the tokens, in nats
+    score: float  # the log-probability divided by the length penalty
 
 
 class _Search:

@@ -138,10 +138,11 @@ def read_tokenizer(folder: str | os.PathLike[str]) -> Tokenizer:
 # Tensors
 
 
-def read_tensors(file: str | os.PathLike[str]) -> dict[str, Tensor]:
-    """Return all tensors of a safetensors file."""
+def read_tensors(file: str | os.PathLike[str], part: str = "") -> dict[str, Tensor]:
+    """Return the tensors of a safetensors file whose names begin with ``part``."""
     with _opened(file) as opened:
-        return {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - no dict
+        names = [name for name in opened.keys() if name.startswith(part)]  # noqa: SIM118 - no dict
+        return {name: opened.get_tensor(name) for name in names}
 
 
 def read_header(file: str | os.PathLike[str]) -> dict[str, Tensor]:

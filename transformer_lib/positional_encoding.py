@@ -4,6 +4,7 @@ Explained in chapter 5, "Positional encoding" (book/05_positional_encoding.ipynb
 there by tools/export.py; edit the notebook.
 """
 
+from collections.abc import Callable
 from typing import Literal
 
 import torch
@@ -54,7 +55,7 @@ class SinusoidalPositions(nn.Module):
     """Adds the paper's sinusoids to a batch of vectors; nothing is learnt.
 
     The table is no part of the module's state: a checkpoint does not fix the longest length. It is
-    computed anew where the vectors are, when they have moved to another device.
+    computed anew where the module goes, or the vectors: no move can leave it without its numbers.
 
     Args:
         d_model: Width of the vectors.
@@ -76,13 +77,21 @@ class SinusoidalPositions(nn.Module):
         self.table = sinusoids(max_length, d_model, layout=layout)  # (max_length, d_model)
         self.layout = layout
 
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> nn.Module:
+        """Take the table along when PyTorch moves the module, so that no graph has to do it."""
+        self._go_to(fn(torch.empty(0, device=self.table.device)).device)
+        return super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+
+    def _go_to(self, device: torch.device) -> None:
+        if self.table.device != device:
+            self.table = sinusoids(*self.table.shape, layout=self.layout, device=device)
+
     def forward(
         self, x: Float[Tensor, "*batch length d_model"], *, offset: int = 0
     ) -> Float[Tensor, "*batch length d_model"]:
         """Return ``x`` plus the encodings of positions offset … offset + length − 1."""
         check.positions(x, self.table, offset)
-        if self.table.device != x.device:
-            self.table = sinusoids(*self.table.shape, layout=self.layout, device=x.device)
+        self._go_to(x.device)
         return x + self.table[offset : offset + x.shape[-2]].to(x.dtype)
 
 

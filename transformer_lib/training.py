@@ -274,25 +274,25 @@ def linear_learning_rate(step: int, *, steps: int, peak: float, warmup: int) -> 
 class TrainingConfig:
     """How to train; the defaults are the paper's (sections 5.3 and 5.4)."""
 
-    steps: int = 100_000  #: steps of the optimiser
-    #: "noam", the paper's (:func:`noam_learning_rate`), or "linear" (:func:`linear_learning_rate`)
+    steps: int = 100_000  # steps of the optimiser
+    # "noam", the paper's (:func:`noam_learning_rate`), or "linear" (:func:`linear_learning_rate`)
     schedule: Literal["noam", "linear"] = "noam"
-    warmup: int = 4000  #: steps over which the learning rate rises
-    learning_rate: float = 1.0  #: "noam": factor of the paper's; "linear": the peak
-    betas: tuple[float, float] = (0.9, 0.98)  #: decay of Adam's two averages
-    eps: float = 1e-9  #: Adam's ε
-    #: part of each weight that is subtracted, times the learning rate; not in the paper
+    warmup: int = 4000  # steps over which the learning rate rises
+    learning_rate: float = 1.0  # "noam": factor of the paper's; "linear": the peak
+    betas: tuple[float, float] = (0.9, 0.98)  # decay of Adam's two averages
+    eps: float = 1e-9  # Adam's ε
+    # part of each weight that is subtracted, times the learning rate; not in the paper
     weight_decay: float = 0.0
-    smoothing: float = 0.1  #: label smoothing ε of :class:`TokenLoss`
-    spread: Literal["all", "others"] = "all"  #: how it is spread, see :func:`smoothed_labels`
-    accumulate: int = 1  #: batches a step
-    clip: float | None = None  #: longest gradient allowed, over all parameters together
-    #: "bfloat16" for automatic mixed precision
+    smoothing: float = 0.1  # label smoothing ε of :class:`TokenLoss`
+    spread: Literal["all", "others"] = "all"  # how it is spread, see :func:`smoothed_labels`
+    accumulate: int = 1  # batches a step
+    clip: float | None = None  # longest gradient allowed, over all parameters together
+    # "bfloat16" for automatic mixed precision
     precision: Literal["float32", "bfloat16"] = "float32"
-    seed: int = 0  #: starting point of dropout
-    log_every: int = 100  #: steps from one line of the log to the next
-    save_every: int = 1000  #: steps from one checkpoint to the next
-    keep: int = 5  #: how many checkpoints to keep, the latest ones
+    seed: int = 0  # starting point of dropout
+    log_every: int = 100  # steps from one line of the log to the next
+    save_every: int = 1000  # steps from one checkpoint to the next
+    keep: int = 5  # how many checkpoints to keep, the latest ones
 
     def __post_init__(self) -> None:
         check.training_config(self)
@@ -312,9 +312,9 @@ class TrainingConfig:
 class TokenLoss:
     """What is made small when a model learns text: :func:`sequence_loss` of a batch's targets."""
 
-    smoothing: float = 0.1  #: as in :func:`smoothed_labels`
-    spread: Literal["all", "others"] = "all"  #: as there
-    padding_id: int = 0  #: as there
+    smoothing: float = 0.1  # as in :func:`smoothed_labels`
+    spread: Literal["all", "others"] = "all"  # as there
+    padding_id: int = 0  # as there
 
     def count(self, batch: Batch) -> int:
         """Return how many tokens a batch has to predict."""
@@ -339,9 +339,9 @@ class TokenLoss:
 class StepResult:
     """What one step has measured."""
 
-    loss: float  #: mean over all that is counted; for text, in nats per target token
-    count: int  #: what :meth:`TokenLoss.count` has counted
-    gradient_norm: float  #: length of the gradient before clipping
+    loss: float  # mean over all that is counted; for text, in nats per target token
+    count: int  # what :meth:`TokenLoss.count` has counted
+    gradient_norm: float  # length of the gradient before clipping
 
 
 def training_step(

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from transformer_lib.attention import attention_weights
 from transformer_lib.decoding import CachedDecoder
-from transformer_lib.detr import DETR, DETRConfig
+from transformer_lib.detection.configuration import DETRConfig
+from transformer_lib.detection.detr import DETR
 from transformer_lib.masking import causal_mask
 from transformer_lib.multi_head_attention import join_heads, split_heads
 from transformer_lib.transformer import Transformer, TransformerConfig, record_attention

@@ -289,3 +289,42 @@ def test_check_prints_one_line(capsys):
 def test_check_names_an_unknown_exercise():
     with pytest.raises(KeyError, match="no exercise is called 'nonsense'"):
         exercises.check("nonsense", 1)
+
+
+def refuses(*_: Any, **__: Any) -> None:
+    raise ValueError("no")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        3,
+        "x",
+        [],
+        float("nan"),
+        dict,
+        refuses,
+        lambda *_, **__: "x",
+        lambda *_, **__: 3,
+        lambda *_, **__: torch.zeros(2, 3),
+        lambda *_, **__: (),
+    ],
+)
+@pytest.mark.parametrize("exercise", EXERCISES, ids=names)
+def test_no_answer_breaks_a_check(exercise, answer):
+    assert exercise.verdict(answer) not in ("right.", "not yet.", "")
+
+
+@pytest.mark.parametrize("unfilled", [None, ...])
+def test_a_model_that_returns_nothing_is_not_filled_in(unfilled):
+    trained = exercises.load()["language-model-that-adds"]
+    assert trained.verdict(lambda *_, **__: unfilled) == "not yet."
+    assert trained.verdict(lambda *_: torch.zeros(3)).startswith("logits of shape")
+
+
+def test_a_broken_judge_says_what_it_met():
+    def judge(answer: Any) -> str | None:
+        return answer["nothing"]
+
+    verdict = Exercise("x", judge, ()).verdict(3)
+    assert verdict.startswith("the check could not use your answer: TypeError")

@@ -157,3 +157,14 @@ def relative_luminance(colour: str) -> float:
 @pytest.mark.parametrize("name", ["BLUE", "ORANGE", "GREEN", "RED", "PURPLE", "GREY"])
 def test_colours_can_be_read_as_text_on_white(name):
     assert 1.05 / (relative_luminance(getattr(plotting, name)) + 0.05) >= 4.5
+
+
+def test_infinite_numbers_leave_the_colours_to_the_finite_ones():  # fastplotlib/fastplotlib#603
+    matrix = torch.tensor([[0.0, 1.0], [-torch.inf, torch.inf]])
+    ax = plotting.heatmap(matrix)
+    (image,) = ax.get_images()
+    assert image.get_clim() == (0, 1)
+    assert image.get_array().mask.tolist() == [[False, False], [True, True]]
+    assert [text.get_text() for text in ax.texts] == ["0.00", "1.00", "−∞", "∞"]
+    empty = plotting.heatmap(torch.full((2, 2), torch.nan))
+    assert [text.get_text() for text in empty.texts] == ["nan"] * 4

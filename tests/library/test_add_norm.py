@@ -50,6 +50,7 @@ def test_values_and_gradients_are_those_of_torch(eps, shape):
             torch.testing.assert_close(came, wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("eps", [1e-12, 1e-5])
 def test_every_float_dtype(dtype, eps):

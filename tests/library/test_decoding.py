@@ -3,9 +3,12 @@
 import itertools
 import math
 import random
+import sys
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -13,9 +16,11 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional as F
 
+from transformer_lib import decoding
 from transformer_lib.decoding import (
     CachedDecoder,
     Hypothesis,
+    LayerCache,
     UncachedDecoder,
     beam_search,
     for_decoding,
@@ -23,6 +28,7 @@ from transformer_lib.decoding import (
     length_penalty,
     sample,
 )
+from transformer_lib.multi_head_attention import KeysValues
 from transformer_lib.transformer import Transformer, TransformerConfig
 
 PAD, START, END = 0, 1, 2
@@ -114,6 +120,7 @@ def same(found: list[list[Hypothesis]], expected: list[list[Hypothesis]]) -> Non
 # The cache
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [CachedDecoder, UncachedDecoder])
 @pytest.mark.parametrize("chunks", [(6,), (1,) * 6, (2, 3, 1), (5, 1)])
 @pytest.mark.parametrize(
@@ -250,6 +257,7 @@ def sources(seed: int, lengths: list[int], left: bool) -> Tensor:
     return torch.where(real.flip(1) if left else real, rows, PAD)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(models, st.lists(st.integers(1, 6), min_size=1, max_size=4), st.booleans())
 def test_greedy_with_a_cache_is_greedy_without(options, lengths, left):
@@ -258,6 +266,7 @@ def test_greedy_with_a_cache_is_greedy_without(options, lengths, left):
     assert torch.equal(greedy(cached, **RULES), greedy(uncached, **RULES))
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(
     models,
@@ -279,6 +288,7 @@ def test_beams_with_a_cache_are_beams_without(options, lengths, beams, alpha):
             assert score == pytest.approx(log_probability / length_penalty(len(tokens), alpha))
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(models, st.lists(st.integers(1, 6), min_size=2, max_size=4), st.integers(1, 4))
 def test_neighbours_in_the_batch_change_nothing(options, lengths, beams):
@@ -315,6 +325,7 @@ def test_a_prompt_of_several_tokens(given_tokens):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
 def test_every_float_dtype(dtype):
     model, source = tiny().to(dtype), ids(3, 4)
@@ -403,6 +414,7 @@ def near(found: Tensor, expected: Tensor) -> None:
     torch.testing.assert_close(found, expected, atol=tolerance, rtol=tolerance)
 
 
+@pytest.mark.slow
 def test_a_copy_for_decoding_computes_the_same(pair):
     model, copied = pair
     source, target = with_padding(), ids(4, 5, seed=1)
@@ -417,6 +429,7 @@ def test_a_copy_for_decoding_computes_the_same(pair):
     near(copied(source[:, :0], target), model(source[:, :0], target))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [CachedDecoder, UncachedDecoder])
 def test_a_copy_for_decoding_is_decoded_like_the_model(pair, kind):
     model, copied = pair
@@ -430,6 +443,7 @@ def test_a_copy_for_decoding_is_decoded_like_the_model(pair, kind):
         theirs.select(rows)
 
 
+@pytest.mark.slow
 def test_a_copy_for_decoding_finds_the_same_sentences(pair):
     model, copied = pair
     source = with_padding()
@@ -495,6 +509,79 @@ def test_several_vectors_are_multiplied_in_blocks(monkeypatch):
     copied = for_decoding(Transformer(TINY))
     monkeypatch.delattr(F, "linear")
     assert copied(ids(2, 3), ids(2, 3)).shape == (2, 3, 12)
+
+
+def test_decoding_under_autocast(pair):
+    # pytorch/pytorch#99012
+    model, copied = pair
+    source = with_padding()
+    with torch.autocast("cpu", torch.bfloat16):
+        for one in (model, copied):
+            decoder = CachedDecoder(one, source)
+            cached = [decoder.advance(torch.full((4, 1), START)) for _ in range(3)][-1]
+            assert cached.shape == (4, 12)
+            assert cached.isfinite().all()
+            tokens = [
+                greedy(kind(one, source), **RULES) for kind in (CachedDecoder, UncachedDecoder)
+            ]
+            assert tokens[0].shape[0] == tokens[1].shape[0] == 4
+            assert beam_search(CachedDecoder(one, source), beams=2, **RULES)
+
+
+def test_numbers_of_numpy_are_numbers():
+    model, source = tiny(), ids(2, 4)
+    plain = greedy(CachedDecoder(model, source), **SEARCH)
+    options = {name: np.int64(number) for name, number in SEARCH.items()}
+    assert torch.equal(greedy(CachedDecoder(model, source), **options), plain)
+    same(
+        beam_search(
+            CachedDecoder(model, source), beams=np.int32(2), alpha=np.float32(1), **options
+        ),
+        beam_search(CachedDecoder(model, source), beams=2, alpha=1.0, **SEARCH),
+    )
+
+
+@pytest.mark.parametrize("temperature", [1e-40, 5e-324, 1e-12])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_temperature_near_zero_is_greedy(temperature, dtype):
+    # vllm-project/vllm#890
+    model, source = tiny().to(dtype), ids(4, 5)
+    expected = greedy(CachedDecoder(model, source), **RULES)
+    drawn = sample(CachedDecoder(model, source), temperature=temperature, **RULES)
+    assert torch.equal(drawn, expected)
+
+
+def test_a_cached_step_enters_few_functions():
+    model = Transformer(TransformerConfig(50, 50, d_model=32, n_heads=4, d_ff=64)).eval()
+    decoder = CachedDecoder(model, ids(2, 7))
+    decoder.advance(torch.full((2, 1), START))
+    root, entered = str(Path(decoding.__file__).parent), []
+
+    def count(frame, event, _):
+        if event == "call" and frame.f_code.co_filename.startswith(root):
+            entered.append(frame.f_code.co_name)
+
+    sys.setprofile(count)
+    try:
+        decoder.advance(torch.full((2, 1), 3))
+    finally:
+        sys.setprofile(None)
+    # With the checks of shapes that this suite switches on, each is entered through another.
+    assert len(entered) <= 320
+
+
+def test_a_layers_cache_moves_its_memory_when_asked():
+    cache = LayerCache()
+    cache.select(torch.tensor([0]))  # nothing is there yet
+    part = torch.arange(6.0).reshape(3, 1, 2, 1)
+    cache(KeysValues(part, part))
+    cache.memory = KeysValues(part, -part)
+    cache.select(torch.tensor([2, 0]), memory=False)
+    assert cache.memory.keys is part
+    cache.select(torch.tensor([1, 1]))
+    assert torch.equal(cache.memory.values, -part[[1, 1]])
+    more = cache(KeysValues(part[:2], part[:2]))
+    assert torch.equal(more.keys, torch.cat([part[[0, 0]], part[:2]], dim=2))
 
 
 # Greedy decoding
@@ -828,6 +915,7 @@ def test_tokens_come_as_often_as_they_should(options, weights):
     assert chi_squared < 20.5  # 5 degrees of freedom: once in 1000 seeds
 
 
+@pytest.mark.slow
 def test_sentences_come_as_often_as_their_probability_says():
     def logits(tokens):
         return logs({3: 0.5, END: 0.5} if len(tokens) < 2 else {END: 1.0}, 5)
@@ -934,6 +1022,7 @@ def generate(theirs, source, **options) -> Tensor:
     )
 
 
+@pytest.mark.slow
 def test_greedy_gives_the_tokens_of_marian(marian):
     theirs, ours = marian
     source = marian_sources()
@@ -944,6 +1033,7 @@ def test_greedy_gives_the_tokens_of_marian(marian):
     assert (tokens == 0).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beams", [2, 4])
 @pytest.mark.parametrize("alpha", [0.0, 1.0, 2.0])
 def test_beams_give_the_tokens_of_marian(marian, beams, alpha):

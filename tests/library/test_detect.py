@@ -12,8 +12,10 @@ from PIL import Image
 
 import transformer_lib
 from transformer_lib.__main__ import main
-from transformer_lib.detr import DETR, DETRConfig, ImageProcessor, ResNetConfig
-from transformer_lib.object_detection import ObjectDetectionPipeline
+from transformer_lib.detection.configuration import DETRConfig, ResNetConfig
+from transformer_lib.detection.detr import DETR
+from transformer_lib.detection.pipeline import ObjectDetectionPipeline
+from transformer_lib.detection.processing import ImageProcessor
 
 ROOT = Path(transformer_lib.__file__).parent.parent
 SHIPPED = ROOT / "transformer_lib/models/scenes-detr"
@@ -80,7 +82,7 @@ def test_what_it_prints(run, detector, photo):
 
 def test_a_bad_picture_is_named_and_the_others_follow(run, detector, photo, tmp_path):
     (tmp_path / "bad.png").write_bytes(b"no picture")
-    errors = "python -m transformer_lib: picture: bad.png: expected an image, got 10 bytes"
+    errors = "python -m transformer_lib: picture: bad.png: expected an image (BMP, GIF, "
     out = run("photo.png", "bad.png", "photo.png", status=1, errors=errors)
     assert out == 2 * lines_of("photo.png", detector[0](photo))
     run("nowhere.png", status=1, errors="picture: nowhere.png: there is no such file")
@@ -138,6 +140,7 @@ def test_drawings_leave_no_figure_open(run, photo):
     assert plt.get_fignums() == []
 
 
+@pytest.mark.slow
 def test_labels_on_a_large_photo_can_be_read(run, tmp_path):
     """They grow with the picture: seen at a screen's width, their ground is as high as ever."""
     Image.new("RGB", (3000, 2000), "gray").save(tmp_path / "large.png")
@@ -179,17 +182,19 @@ def test_wrong_options(run, photo, capsys):
     run("http://127.0.0.1:1/a", "--timeout", "0", status=1, errors="timeout: expected seconds")
     assert main(["detect", "photo.png", "--model", "scenes_detr"]) == 1
     assert "model: " in capsys.readouterr().err
-    for word in ("--model", "--threshold", "--timeout", "--output"):
+    for word in ("--model", "--threshold", "--timeout", "--allow-private-addresses", "--output"):
         assert word in run("--help")
 
 
 def test_without_matplotlib(run, photo, monkeypatch):
-    monkeypatch.setitem(sys.modules, "transformer_lib.course.plotting", None)
-    monkeypatch.delattr(transformer_lib, "plotting", raising=False)
+    for name in ("matplotlib", "matplotlib.pyplot"):
+        monkeypatch.setitem(sys.modules, name, None)
     assert "photo.png: 2 objects" in run("photo.png")
-    run("photo.png", "--output", "drawn", status=1, errors="transformer_lib: ")
+    extra = "drawing needs matplotlib: pip install 'building-the-transformer[plots]'"
+    assert run("photo.png", "--output", "drawn", status=1, errors=extra) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SHIPPED.is_dir(), reason="the shipped detector is not there")
 def test_the_shipped_detector_in_a_process_of_its_own(tmp_path):
     from transformer_lib.datasets.scenes import draw_scene

@@ -358,6 +358,7 @@ def test_every_row_of_a_tied_matrix_learns_and_of_an_untied_one_what_was_read():
 # The contract
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_float_dtype(dtype):
     model, exact = Tied(bias=True), Tied(bias=True).double()
@@ -375,6 +376,7 @@ def test_every_float_dtype(dtype):
     assert model.embedding.weight.grad.isfinite().all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(0, 5), (2, 0), (0, 0)])
 def test_empty_batches_and_sentences(shape):
     model, layer = Tied(), InputLayer(WIDTH, SinusoidalPositions(WIDTH, 20), norm_eps=1e-5)

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import math
 
 import pytest
 import torch
@@ -89,6 +90,10 @@ def test_activations_at_known_points():
     assert ACTIVATIONS["relu"](x).tolist() == [0, 0, 2]
     by_erf = 0.5 * x * (1 + torch.erf(x / 2**0.5))
     torch.testing.assert_close(ACTIVATIONS["gelu"](x), by_erf, atol=1e-12, rtol=0)
+    inner = (2 / math.pi) ** 0.5 * (x + 0.044715 * x**3)  # Hendrycks and Gimpel (2016), section 2
+    by_tanh = 0.5 * x * (1 + torch.tanh(inner))
+    torch.testing.assert_close(ACTIVATIONS["gelu_tanh"](x), by_tanh, atol=1e-12, rtol=0)
+    assert (by_tanh - by_erf).abs().max() > 1e-4  # the two are not the same
     torch.testing.assert_close(ACTIVATIONS["silu"](x), x / (1 + torch.exp(-x)))
 
 
@@ -103,6 +108,7 @@ def test_gradcheck(activation):
     assert torch.autograd.gradcheck(result, (x, *ours.parameters()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("activation", NAMES)
 def test_every_float_dtype(dtype, activation):

@@ -315,10 +315,12 @@ def test_phrases_inflect_their_head():
 # The corpus
 
 
+@pytest.mark.slow
 def test_two_hundred_thousand_are_reachable(many):
     assert len({sentence.korean for sentence in many}) == 200_000
 
 
+@pytest.mark.slow
 def test_the_english_is_a_function_of_the_korean(many, others):
     english = {sentence.korean: sentence.english for sentence in many}
     met_again = 0
@@ -333,6 +335,7 @@ def test_the_first_thousand_never_change():
     assert hashlib.sha256(lines.encode()).hexdigest() == FIRST_THOUSAND
 
 
+@pytest.mark.slow
 def test_other_processes_give_the_same_sentences():
     assert in_a_new_process("generate(300)", hash_seed="1") == generate(300)
 
@@ -343,6 +346,7 @@ def test_a_larger_size_begins_with_the_smaller_and_another_seed_differs():
     assert generate(0) == []
 
 
+@pytest.mark.slow
 def test_sentences_look_like_sentences(many):
     for sentence in many[:50_000]:
         korean, english = sentence.korean, sentence.english
@@ -360,6 +364,7 @@ def test_sentences_look_like_sentences(many):
             assert english[-1] == korean[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -378,6 +383,7 @@ def test_what_a_native_reader_struck_out_stays_out(many, wrong):
     assert not found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("korean", "english"),
     [
@@ -396,6 +402,7 @@ def test_what_a_reader_of_english_struck_out_stays_out(many, korean, english):
     assert not found
 
 
+@pytest.mark.slow
 def test_requests_name_known_things(many):
     english = {sentence.korean: sentence.english for sentence in many}
     washing = [e for k, e in english.items() if re.fullmatch("[가-힣]+[을를] 씻으세요.", k)]
@@ -403,6 +410,7 @@ def test_requests_name_known_things(many):
     assert not [said for said in washing if re.search(r"\ban? ", said)]
 
 
+@pytest.mark.slow
 def test_no_two_are_alike(some):
     assert len({sentence.korean for sentence in some}) == 4_000
 
@@ -427,15 +435,18 @@ def test_the_book_keeps_its_two_phrases():
 # Splits
 
 
+@pytest.mark.slow
 def test_sizes(corpus):
     assert [len(part) for part in corpus] == [40_000, 400, 400, 400, 400]
 
 
+@pytest.mark.slow
 def test_no_sentence_stands_in_two_splits(corpus):
     korean = [sentence.korean for part in corpus for sentence in part]
     assert len(set(korean)) == len(korean)
 
 
+@pytest.mark.slow
 def test_compositional_pairs_never_meet_in_training(corpus, company):
     withheld = set(WITHHELD_PAIRS)
     used = set()
@@ -450,12 +461,14 @@ def test_compositional_pairs_never_meet_in_training(corpus, company):
     assert len(used) >= 100
 
 
+@pytest.mark.slow
 def test_no_withheld_pair_meets_in_training_or_in_random(corpus, company):
     assert all(company[first][second] == 0 for first, second in WITHHELD_PAIRS)
     for sentence in corpus.random:
         assert not set(WITHHELD_PAIRS) & {(a, b) for a in sentence.words for b in sentence.words}
 
 
+@pytest.mark.slow
 def test_homonyms_stand_beside_words_they_never_met(corpus, company):
     for sentence in corpus.homonyms[2:]:
         ((homonym, sense),) = sentence.senses
@@ -471,6 +484,7 @@ def test_homonyms_stand_beside_words_they_never_met(corpus, company):
         assert all(company[decider][word] for decider in deciders), sentence
 
 
+@pytest.mark.slow
 def test_deciders_never_met_their_homonym(corpus, company):
     for sentence in corpus.deciders:
         ((homonym, sense),) = sentence.senses
@@ -483,6 +497,7 @@ def test_deciders_never_met_their_homonym(corpus, company):
         assert company[decider][decider] >= 10, decider
 
 
+@pytest.mark.slow
 def test_every_sense_is_taught_and_tested(corpus):
     taught = Counter(sense for sentence in corpus.train for sense in sentence.senses)
     for sense in SENSES:
@@ -493,6 +508,7 @@ def test_every_sense_is_taught_and_tested(corpus):
             assert tested[sense] >= 3, sense
 
 
+@pytest.mark.slow
 def test_unseen_sentences_do_not_depend_on_the_size_of_the_training_set():
     assert splits(train=10, test=30)[1:] == splits(train=3_000, test=30)[1:]
 
@@ -502,6 +518,7 @@ def test_every_withheld_context_is_of_a_known_sense():
         assert tuple(word.split(":")) in SENSES
 
 
+@pytest.mark.slow
 def test_the_key_phrases_are_unseen_but_their_patterns_are_not(corpus):
     assert tuple(corpus.homonyms[:2]) == KEY_PHRASES
     train = [sentence.korean for sentence in corpus.train]
@@ -510,12 +527,14 @@ def test_the_key_phrases_are_unseen_but_their_patterns_are_not(corpus):
         assert any(pattern in korean for korean in train), pattern
 
 
+@pytest.mark.slow
 def test_splits_are_the_same_each_time_and_differ_by_seed():
     assert splits(train=300, test=30) == splits(train=300, test=30)
     assert splits(train=300, test=30).train != splits(train=300, test=30, seed=1).train
     assert splits(train=0, test=0) == ([], [], [], [], [])
 
 
+@pytest.mark.slow
 def test_copying_the_nearest_sentence_is_not_enough(corpus):
     """Share of sentences that copying gets right: far from what a translator must reach."""
     unseen = corpus.compositional[:100]
@@ -564,6 +583,7 @@ def test_majority():
     assert majority_accuracy([PEAR, SHIP, SHIP], [PEAR, SHIP, SHIP, SHIP, NONE]) == 0.75
 
 
+@pytest.mark.slow
 def test_majority_is_no_answer(corpus):
     assert majority_accuracy(corpus.train, corpus.homonyms) < 0.7
     assert majority_accuracy(corpus.train, corpus.deciders) < 0.7

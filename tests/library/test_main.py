@@ -85,6 +85,7 @@ def start(tmp_path):
     return start
 
 
+@pytest.mark.slow
 def test_sentences_as_arguments(run, model):
     texts = [korean for korean, _ in PAIRS]
     expected = "".join(f"{english}\n" for _, english in PAIRS)
@@ -93,6 +94,7 @@ def test_sentences_as_arguments(run, model):
     assert run("translate", "--model", model, "눈이 온다", given=b"\xff") == "It is snowing\n"
 
 
+@pytest.mark.slow
 def test_in_a_process_of_its_own(start, model):
     assert start("translate", "--model", model, "눈이 온다") == "It is snowing\n"
     lines = "눈이 온다\n인도 주행 금지\n".encode()
@@ -234,6 +236,7 @@ def test_a_line_that_somebody_types_is_answered_before_the_next(tmp_path, model)
         assert process.wait() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="arguments are no bytes there")
 def test_an_argument_that_is_not_utf_8(start, model):
     errors = "text: expected Unicode characters only"
@@ -266,6 +269,7 @@ def test_help(run):
         assert word in run("translate", "--help")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes break in another way there")
 def test_a_reader_that_goes_away(start, model):
     reading, writing = os.pipe()
@@ -275,6 +279,7 @@ def test_a_reader_that_goes_away(start, model):
         start("translate", "--model", model, input=text, status=1, stdout=broken)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a full device")
 def test_a_full_disk(start, model):
     with open("/dev/full", "wb") as full:
@@ -290,6 +295,7 @@ def test_interrupted(model, monkeypatch, capsys):
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 def test_both_meanings_by_the_shipped_model(start):
     out = start("translate", "인도 카레 전문점", "인도 주행 금지")
     assert out == "Indian curry restaurant\nNo riding on the sidewalk\n"

@@ -318,6 +318,7 @@ def test_the_weights_of_every_head_sum_to_one_or_are_zero(seed, causal):
     torch.testing.assert_close(weights.sum(dim=-1), seen.any(dim=-1).double())
 
 
+@pytest.mark.slow
 def test_neighbours_in_the_batch_change_nothing():
     attention, (query, key, value) = layer(), inputs(batch=3)
     key_mask = padding_mask(torch.tensor([5, 3, 0]), 5)
@@ -359,6 +360,27 @@ def test_arguments_are_left_alone():
     before = [tensor.clone() for tensor in given_]
     attention(*tensors, mask=mask, key_mask=key_mask, causal=True)
     assert all(torch.equal(a, b) for a, b in zip(before, given_, strict=True))
+
+
+# What is left out
+
+
+@pytest.mark.parametrize("return_weights", [False, True])
+def test_without_keys_it_attends_to_itself(return_weights):
+    attention, x = layer(), random(2, 4, 12)
+    for masks in ({}, {"causal": True, "key_mask": padding_mask(torch.tensor([4, 2]), 4)}):
+        options = {"return_weights": return_weights, **masks}
+        expected = attention(x, x, x, **options)
+        for came in (attention(x, **options), attention(query=x, **options)):
+            torch.testing.assert_close(came, expected, rtol=0, atol=0)
+
+
+def test_without_values_the_keys_are_the_values():
+    attention, (query, key, value) = layer(), inputs()
+    assert torch.equal(attention(query, key), attention(query, key, key))
+    assert torch.equal(attention(query, key=key), attention(query, key, key))
+    assert not torch.allclose(attention(query, key), attention(query, key, value))
+    assert attention(query, key).shape == (2, 4, 12)
 
 
 # Keys and values projected before

@@ -347,6 +347,35 @@ def test_a_learnt_table_is_stored_and_starts_small():
     assert positions.table.mean().abs() < 1e-3
 
 
+# Other devices
+
+
 @pytest.mark.parametrize("module", MODULES)
 def test_the_table_follows_the_module_to_another_device(module):
     assert module(4, 5).to("meta")(torch.zeros(2, 3, 4, device="meta")).device.type == "meta"
+
+
+@pytest.mark.parametrize("layout", ["interleaved", "halves"])
+def test_sinusoids_follow_the_vectors_there_and_back(layout):
+    positions, x = SinusoidalPositions(6, 9, layout=layout), random(2, 3, 6, dtype=torch.float32)
+    before = positions(x, offset=2)
+    assert positions(torch.zeros(2, 3, 6, device="meta"), offset=2).is_meta
+    assert positions.table.is_meta
+    assert positions.table.shape == (9, 6)
+    assert torch.equal(positions(x, offset=2), before)
+    assert torch.equal(positions.table, sinusoids(9, 6, layout=layout))
+
+
+def test_sinusoids_are_right_after_to_empty():
+    """A buffer outside of the state would be left with whatever stands in memory."""
+    with torch.device("meta"):
+        positions = SinusoidalPositions(6, 9)
+    positions.to_empty(device="cpu")
+    assert torch.equal(positions(torch.zeros(9, 6)), sinusoids(9, 6))
+
+
+def test_a_table_may_be_made_elsewhere():
+    assert sinusoids(9, 6, device="meta").is_meta
+    expected = sinusoids(9, 6)
+    with torch.device("meta"):  # the numbers are computed on the CPU whatever the default
+        assert torch.equal(sinusoids(9, 6), expected)

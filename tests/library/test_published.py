@@ -310,6 +310,7 @@ def test_whisper_s_output_may_be_saved_under_both_names(hugging_face, tmp_path):
     assert all(torch.equal(before[name], after[name]) for name in before)
 
 
+@pytest.mark.slow
 @torch.inference_mode()
 def test_the_real_whisper_gives_the_real_logits_and_the_same_text(hugging_face, transcriber):
     folder = find_published(WHISPER)
@@ -345,6 +346,7 @@ def test_the_real_whisper_gives_the_real_logits_and_the_same_text(hugging_face, 
     assert heard.log_probability == pytest.approx(per_token.mean().item(), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_silence_and_noise_are_no_speech(transcriber):
     for sound in (torch.zeros(16_000), 0.1 * random(32_000), torch.full((800,), 0.1)):
         heard = transcriber.transcribe(sound)
@@ -672,6 +674,7 @@ def generated(theirs: nn.Module, source: Tensor, **options) -> list[list[int]]:
     return [[token for token in row if token != 39] for row in rows.tolist()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize(
     ("alpha", "renormalised"), [(1.0, True), (1.0, False), (0, True), (2, True)]
@@ -727,6 +730,7 @@ def test_sentences_that_grow_too_long_are_ended(hugging_face, tmp_path):
         assert all(len(row) == 5 and row[-1] == 0 for row in rows)
 
 
+@pytest.mark.slow
 def test_where_hugging_face_stops_early_ours_is_as_good_or_better(hugging_face, tmp_path):
     differing = 0
     for seed in range(6):
@@ -762,6 +766,7 @@ def test_the_bare_model_from_the_same_folder(hugging_face, tmp_path):
     torch.testing.assert_close(ours(source, target), expected, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_text_goes_through_the_published_tokenizer(hugging_face, tmp_path, monkeypatch):
     import sentencepiece
 

@@ -354,6 +354,7 @@ def test_marian_without_a_tied_output(hugging_face, tmp_path):
     torch.testing.assert_close(ours(source, target), expected, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_marian_with_its_tied_matrix_under_every_name(hugging_face, tmp_path):
     config, state = published(marian(hugging_face, torch.float32), tmp_path)
     assert "lm_head.weight" not in state

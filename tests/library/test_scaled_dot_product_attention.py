@@ -345,6 +345,7 @@ def test_arguments_are_left_alone():
 # Gradients
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("return_weights", [False, True])
 @pytest.mark.parametrize("batch", [(), (2, 2)])
 def test_gradients_also_where_rows_are_empty(batch, return_weights):
@@ -461,6 +462,16 @@ def test_a_long_causal_sequence_with_padding(batch):
     mask = padding_mask(torch.tensor([30]), 40)
     expected = F.scaled_dot_product_attention(query, key, value, mask & causal_mask(40))
     for output in both(query, key, value, mask=mask, causal=True)[:2]:
+        torch.testing.assert_close(output, expected)
+
+
+@pytest.mark.parametrize("n", [3, 40])
+def test_a_bias_beside_causal(n):
+    query, key, value = (random(2, 3, n, 4, seed=seed) for seed in range(3))
+    bias = random(n, n, seed=3)
+    added = bias.masked_fill(~causal_mask(n), -torch.inf)
+    expected = F.scaled_dot_product_attention(query, key, value, added)
+    for output in both(query, key, value, bias=bias, causal=True)[:2]:
         torch.testing.assert_close(output, expected)
 
 

@@ -90,6 +90,7 @@ def masks(request) -> list[tuple[Scene, list[Image.Image]]]:
 # The same everywhere
 
 
+@pytest.mark.slow
 def test_a_new_process_draws_the_same():
     code = (
         "import hashlib\n"
@@ -294,6 +295,7 @@ def test_seeds_differ():
 # What a scene holds
 
 
+@pytest.mark.slow
 def test_number_of_objects(many):
     numbers = [len(scene.boxes) for scene in many]
     assert min(numbers) == 3
@@ -301,12 +303,14 @@ def test_number_of_objects(many):
     assert statistics.median(numbers) >= 5
 
 
+@pytest.mark.slow
 def test_every_label_occurs_and_no_other(many):
     found = Counter(label for scene in many for label in scene.labels)
     assert set(found) == set(LABELS)
     assert min(found.values()) > 0.03 * found.total()
 
 
+@pytest.mark.slow
 def test_many_objects_overlap(many):
     overlaps = [
         any(
@@ -320,6 +324,7 @@ def test_many_objects_overlap(many):
     assert 0.3 < statistics.mean(overlaps) < 0.9
 
 
+@pytest.mark.slow
 def test_areas_of_boxes(many):
     areas = [(x1 - x0) * (y1 - y0) for scene in many for x0, y0, x1, y1 in scene.boxes]
     assert 0.01 < min(areas) / (160 * 128) < 0.02
@@ -341,12 +346,14 @@ def test_where_an_object_may_stand(extent, fits):
     assert _layout._fits(extent) == fits
 
 
+@pytest.mark.slow
 def test_boxes_are_what_the_objects_cover(masks):
     for scene, covers in masks:
         boxes = [tuple(side / 2 for side in cover.getbbox()) for cover in covers]
         assert list(scene.boxes) == boxes
 
 
+@pytest.mark.slow
 def test_of_every_object_enough_is_seen(masks):
     for _, covers in masks:
         nearer = Image.new("L", (320, 256))
@@ -356,6 +363,7 @@ def test_of_every_object_enough_is_seen(masks):
             nearer = ImageChops.lighter(nearer, cover)
 
 
+@pytest.mark.slow
 def test_some_objects_end_at_the_border(many):
     ends = [x0 == 0 or x1 == 160 for scene in many for x0, _, x1, _ in scene.boxes]
     assert 0.03 < statistics.mean(ends) < 0.3
@@ -435,6 +443,7 @@ def shown(monkeypatch) -> Iterator[set[tuple[str, bool]]]:
     return seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", SPLITS)
 def test_held_out_families_and_rooms(shown, split):
     for seed in range(8):

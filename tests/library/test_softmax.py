@@ -74,6 +74,7 @@ def test_hidden_scores_get_the_values_and_gradients_of_torch():
     assert (ours[scores == -INF] == 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("scale", [1.0, 10.0])
 def test_every_float_dtype(dtype, scale):

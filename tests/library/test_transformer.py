@@ -369,6 +369,7 @@ def test_a_text_encoder_is_the_encoder_side():
 # Causality
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm_first", [False, True])
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("n_layers", [1, 2, 4])
@@ -550,6 +551,7 @@ def test_each_dropout_acts_by_itself_and_only_in_training(name):
 # dtypes, empty batches, gradients
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_every_float_dtype(dtype, norm_first):  # NVIDIA/apex#1105
@@ -568,6 +570,7 @@ def test_every_float_dtype(dtype, norm_first):  # NVIDIA/apex#1105
     assert all(p.grad.isfinite().all() and p.grad.dtype == dtype for p in model.parameters())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("batch", "source", "target"), [(0, 5, 4), (2, 5, 0), (2, 0, 4), (0, 0, 0)]
 )
@@ -594,6 +597,7 @@ def called_with_parameters(module: nn.Module, *inputs: Tensor, **options):
     return function, tuple(value.clone().requires_grad_() for value in values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm_first", [False, True])
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 def test_gradcheck_of_the_encoder_layer(norm_first, activation):
@@ -604,6 +608,7 @@ def test_gradcheck_of_the_encoder_layer(norm_first, activation):
     assert torch.autograd.gradcheck(function, arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_gradcheck_of_the_decoder_layer(norm_first):
     class WithMemory(nn.Module):
@@ -870,6 +875,7 @@ def printed(code: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_copy_task_is_learnt_to_the_last_word():  # pytorch/pytorch#72253; 10 s
     """The recipe of the chapter: every one of 500 new sentences is copied exactly."""
     code = """
@@ -906,6 +912,7 @@ def test_the_copy_task_is_learnt_to_the_last_word():  # pytorch/pytorch#72253; 1
     assert printed(code) == "500\n"
 
 
+@pytest.mark.slow
 def test_it_compiles_whole():
     """Without a graph break, and with the same outputs and gradients.
 

@@ -116,6 +116,7 @@ def test_merges_step_by_step():
     assert learnt == [("l", "o"), ("▁", "lo"), ("▁lo", "w"), ("▁low", "e")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hash_seed", ["0", "1"])
 def test_ties_go_to_the_smaller_ids_in_every_process(hash_seed):
     # karpathy/minbpe#93. (a, a) is there 4 times, counted with overlaps; then (aa, a) and (a, b)
@@ -448,6 +449,7 @@ def test_neighbours_equal_the_definition(known, texts):
 # The translator
 
 
+@pytest.mark.slow
 def test_it_says_what_it_has_learnt(taught):
     assert taught.translate_all(KOREAN) == list(ENGLISH)
     assert taught.translate_all(KOREAN, beams=4) == list(ENGLISH)
@@ -471,6 +473,7 @@ def test_an_unknown_character_among_known_ones_is_no_error(taught):
     assert isinstance(taught.translate("뷁 카레 전문점"), str)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beams", [1, 3])
 @pytest.mark.parametrize("trained", [False, True])
 def test_company_and_its_size_change_nothing(trained, beams, taught, untrained):
@@ -484,6 +487,7 @@ def test_company_and_its_size_change_nothing(trained, beams, taught, untrained):
     assert translator.translate_all(texts[::-1], beams=beams) == alone[::-1]
 
 
+@pytest.mark.slow
 def test_the_result_is_what_greedy_steps_give(untrained, taught):
     for translator in (untrained, taught):
         for text in KOREAN[:3]:
@@ -508,6 +512,7 @@ class Babbling(Transformer):
         return logits.index_fill(-1, torch.tensor([self.says]), 100.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beams", [1, 2])
 def test_a_model_that_does_not_stop_is_stopped(beams):
     torch.manual_seed(0)
@@ -521,6 +526,7 @@ def test_a_model_that_does_not_stop_is_stopped(beams):
     assert short.translate("배", beams=beams) == "a" * 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beams", [1, 2])
 @pytest.mark.parametrize("says", [PADDING, START, UNKNOWN])
 def test_what_is_no_text_is_never_said(says, beams):
@@ -582,6 +588,7 @@ def test_alpha_reaches_the_search(untrained, monkeypatch):
     assert seen[0]["beams"] == 5
 
 
+@pytest.mark.slow
 def test_a_model_in_training_is_put_into_evaluation():
     model = Transformer(config(dropout=0.5)).train()
     translator = Translator(model, TOKENIZER)
@@ -589,6 +596,7 @@ def test_a_model_in_training_is_put_into_evaluation():
     assert translator.translate("배") == translator.translate("배")
 
 
+@pytest.mark.slow
 def test_saved_and_read_it_translates_alike(taught, tmp_path):
     taught.save_pretrained(tmp_path / "a" / "b")
     files = sorted(path.name for path in (tmp_path / "a" / "b").iterdir())
@@ -625,6 +633,7 @@ def shipped() -> Translator:
     return Translator.from_pretrained("ko-en")
 
 
+@pytest.mark.slow
 def test_two_meanings_of_one_word(shipped):
     assert shipped.translate("인도 카레 전문점") == "Indian curry restaurant"
     assert shipped.translate("인도 주행 금지") == "No riding on the sidewalk"
@@ -642,6 +651,7 @@ def test_the_shipped_model_is_small():
     assert 2**20 < sum(path.stat().st_size for path in folder.iterdir()) < 12 * 2**20
 
 
+@pytest.mark.slow
 def test_it_works_from_an_empty_folder_without_network(tmp_path):
     script = (
         "import socket\n"

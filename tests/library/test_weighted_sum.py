@@ -71,6 +71,7 @@ def test_batch_axes_broadcast(weights_batch, values_batch):
     assert result.shape == (*torch.broadcast_shapes(weights_batch, values_batch), 4, 6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_float_dtype(dtype):
     weights, values = convex_rows(3, 5, dtype=dtype), random(5, 4, dtype=dtype)

@@ -179,6 +179,36 @@ def test_a_module_in_a_package(project):
     assert project.export("--check") == 0
 
 
+def test_modules_of_one_chapter_use_each_other_as_the_notebook_does(project):
+    project.write(*PART)
+    total = "import math\nfrom os import path as p\ndef total(x): return sum(x)\n_HALF = 0.5"
+    sums = [weights("Sums.", "part.sums"), EXPORT + total]
+    means = "class Mean:\n    def __call__(self, x): return math.tau + p.sep + total(x) / len(x)"
+    project.chapter("01_sums", *sums, weights("Means.", "part.means"), EXPORT + means)
+    assert project.export() == 0
+    assert (
+        "import math\nfrom os import path as p\n\nfrom transformer_lib.part.sums import total\n"
+        in (project.read("transformer_lib/part/means.py"))
+    )
+    assert "import" not in project.read("transformer_lib/part/sums.py").partition('"""\n')[2]
+    project.chapter("02_later", weights("Late.", "late"), EXPORT + "def f(): return total")
+    assert "transformer_lib/late.py: uses total, which" in project.problems()
+    private = [weights("Halves.", "part.means"), EXPORT + "def half(x): return _HALF * x"]
+    project.chapter("01_sums", *sums, *private)
+    assert "uses _HALF, which" in project.problems()
+
+
+def test_modules_of_one_chapter_that_use_each_other(project):
+    project.chapter(
+        "01_a",
+        weights("A.", "a"),
+        EXPORT + "def one(): return two",
+        weights("B.", "b"),
+        EXPORT + "def two(): return one",
+    )
+    assert "in a circle: " in project.problems()
+
+
 def test_a_package_says_what_it_is_for(project):
     project.chapter("01_sums", weights("Sums.", "part.sums"), EXPORT + "ONE = 1")
     assert "transformer_lib/part/__init__.py: missing" in project.problems()

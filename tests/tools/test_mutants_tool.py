@@ -6,12 +6,13 @@ It runs in a process of its own, on a small library in a temporary folder.
 import json
 import subprocess
 import sys
-from dataclasses import asdict
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
-from tools.mutants import Mutant, read_mutants
+from tools.mutants import Mutant, changed_files, main, read_mutants, select
 
 ROOT = Path(__file__).parents[2]
 
@@ -144,9 +145,9 @@ def project(folder: Path, mutants: list[Mutant]) -> Path:
     return folder
 
 
-def run(folder: Path) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, ROOT / "tools/mutants.py", "--root", folder, "--timeout=9"],
+        [sys.executable, ROOT / "tools/mutants.py", "--root", folder, "--timeout=9", *options],
         capture_output=True,
         text=True,
         check=False,
@@ -217,3 +218,126 @@ def test_all_places_change_together(tmp_path):
     everywhere = Mutant(**(GOOD | {"old": "len(x)", "new": "x.numel()", "count": 2}))
     assert not list(everywhere.problems(tmp_path))
     assert "len(x)" not in everywhere.apply(LIBRARY)
+
+
+# A list that nothing runs: which mutants are chosen, and by what.
+MANY = [
+    Mutant(f"transformer_lib/{module}.py", f"old {n}", f"new {n}", "tests/a.py::test", "why not")
+    for module in ("one", "two", "three")
+    for n in range(20)
+]
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """Return what a git command prints."""
+    identity = ["-c", "user.name=Test", "-c", "user.email=test@example.org"]
+    command = ["git", "-C", str(folder), *identity, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.fixture
+def commit(tmp_path) -> Callable[..., str]:
+    """Return a function that changes modules in a checkout and commits; it gives the hash.
+
+    The first commit has all three modules.
+    """
+    (tmp_path / "transformer_lib").mkdir()
+    git(tmp_path, "init", "-q")
+
+    def commit(*modules: str) -> str:
+        for module in modules:
+            with (tmp_path / f"transformer_lib/{module}.py").open("a") as file:
+                file.write("x = 1\n")
+        git(tmp_path, "add", ".")
+        git(tmp_path, "commit", "-q", "--allow-empty", "-m", " ".join(modules) or "nothing")
+        return git(tmp_path, "rev-parse", "HEAD")
+
+    commit("one", "two", "three")
+    return commit
+
+
+def modules(mutants: list[Mutant]) -> set[str]:
+    return {Path(mutant.file).stem for mutant in mutants}
+
+
+def test_modules_changed_lately_are_all_broken_and_some_others_drawn(tmp_path, commit):
+    commit("three")
+    commit("one")
+    head = commit()
+    chosen, words = select(MANY, tmp_path, 2, 7)
+    assert [mutant for mutant in chosen if mutant.file.endswith("one.py")] == MANY[:20]
+    assert len(chosen) == 27
+    assert chosen == [mutant for mutant in MANY if mutant in chosen], "they stay in order"
+    assert words == (
+        "20 mutants of 1 module changed in the last 2 commits, 7 of 40 others drawn by commit "
+        f"{head[:12]}"
+    )
+    assert modules(select(MANY, tmp_path, 3, 0)[0]) == {"one", "three"}
+    assert select(MANY, tmp_path, 0, 0)[0] == []
+    assert select(MANY, tmp_path, 2, 100)[0] == MANY
+
+
+def test_a_commit_always_draws_the_same_and_the_next_one_others(tmp_path, commit):
+    commit()
+    first, _ = select(MANY, tmp_path, 1, 10)
+    assert select(MANY[::-1], tmp_path, 1, 10)[0] == first[::-1]
+    commit()
+    second, _ = select(MANY, tmp_path, 1, 10)
+    assert len(first) == len(second) == 10
+    assert first != second
+
+
+def test_what_is_not_committed_counts_as_changed(tmp_path, commit):
+    commit()
+    commit()
+    (tmp_path / "transformer_lib/two.py").write_text("x = 2\n")
+    assert modules(select(MANY, tmp_path, 1, 0)[0]) == {"two"}
+    (tmp_path / "transformer_lib/four.py").write_text("x = 4\n")
+    four = replace(MANY[0], file="transformer_lib/four.py")
+    assert modules(select([*MANY, four], tmp_path, 1, 0)[0]) == {"two", "four"}
+
+
+def test_without_the_history_all_are_run(tmp_path, commit, monkeypatch):
+    everything = MANY, "all mutants, since git does not know the last 10 commits"
+    assert select(MANY, tmp_path, 10, 5) == everything, "there are fewer commits"
+    for _ in range(10):
+        commit()
+    assert len(select(MANY, tmp_path, 10, 5)[0]) == 5
+
+    address = tmp_path.as_uri()
+    shallow = tmp_path / "shallow"
+    subprocess.run(["git", "clone", "-q", "--depth=10", address, shallow], check=True)
+    assert select(MANY, shallow, 10, 5) == everything
+    subprocess.run(["git", "clone", "-q", "--depth=11", address, shallow / "deeper"], check=True)
+    assert len(select(MANY, shallow / "deeper", 10, 5)[0]) == 5
+
+    unpacked = tmp_path / "unpacked"
+    unpacked.mkdir()
+    assert changed_files(unpacked, 10) is None, "the checkout is somebody else's"
+    monkeypatch.setenv("PATH", "")
+    assert select(MANY, tmp_path, 10, 5) == everything, "there is no git"
+
+
+def test_the_selection_is_said_and_only_it_is_run(tmp_path):
+    other = mutant("total / n", "-total / n", "test_that_it_runs")
+    project(tmp_path, [KILLED[0], KILLED[3], other])
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-q", "-m", "one")
+    head = git(tmp_path, "rev-parse", "HEAD")
+    done = run(tmp_path, "--recent=0", "--draw=2")
+    said, result = done.stdout.splitlines()
+    assert said == (
+        "0 mutants of 0 modules changed in the last 0 commits, 2 of 3 others drawn by commit "
+        f"{head[:12]}"
+    )
+    assert result.startswith("2 mutants, ")
+    chosen, _ = select([KILLED[0], KILLED[3], other], tmp_path, 0, 2)
+    assert (done.returncode == 1) == (other in chosen)
+
+
+@pytest.mark.parametrize("number", ["-1", "many"])
+def test_numbers_of_the_selection_are_refused(number, capsys):
+    with pytest.raises(SystemExit):
+        main([f"--recent={number}"])
+    assert "argument --recent: invalid" in capsys.readouterr().err

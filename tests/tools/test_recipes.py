@@ -37,8 +37,8 @@ def test_the_shipped_weights_are_those_that_were_scored():
 def test_the_log_is_that_of_the_whole_run():
     log = [json.loads(line) for line in (RECIPES / "ko_en/log.jsonl").read_text().splitlines()]
     training = RECORD["recipe"]["training"]
-    assert [line["update"] for line in log] == list(
-        range(training["log_every"], training["updates"] + 1, training["log_every"])
+    assert [line["step"] for line in log] == list(
+        range(training["log_every"], training["steps"] + 1, training["log_every"])
     )
     assert log[-1]["loss"] < log[0]["loss"] / 3
     assert round(sum(line["seconds"] for line in log)) == RECORD["seconds"]

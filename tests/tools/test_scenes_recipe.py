@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from transformer_lib.detr import DETR, ImageProcessor
+from transformer_lib.checkpoints import Run
+from transformer_lib.detection.detr import DETR
+from transformer_lib.detection.processing import ImageProcessor
 
 ROOT = Path(__file__).parents[2]
 RECIPES = ROOT / "recipes"
@@ -38,9 +40,7 @@ def test_the_log_is_that_of_the_whole_run(recipe):
     made = RECORD["recipe"]
     for phase in recipe.PHASES:
         lines = [line for line in LOG if line["phase"] == phase]
-        assert [line["update"] for line in lines] == list(
-            range(100, made[phase]["updates"] + 1, 100)
-        )
+        assert [line["step"] for line in lines] == list(range(100, made[phase]["steps"] + 1, 100))
         assert lines[-1]["loss"] < lines[0]["loss"]
     assert sum(line["seconds"] for line in LOG) == pytest.approx(RECORD["seconds"], abs=5)
     assert RECORD["seconds"] * RECORD["threads"] <= 2 * 2 * 60 * 60
@@ -67,7 +67,7 @@ def test_scored_again_it_has_about_the_recorded_scores(recipe):
 def small(recipe):
     """Return a run of a second or two, the last phase with larger pictures."""
     sizes = ((40, 32), (32, 40), (32, 32), (48, 32))
-    short = recipe.Phase(updates=4, rate=1e-3, warmup=2, edge=32, sizes=sizes)
+    short = recipe.Phase(steps=4, learning_rate=1e-3, warmup=2, edge=32, sizes=sizes)
     half_as_large_again = tuple((3 * width // 2, 3 * height // 2) for width, height in sizes)
     larger = replace(short, edge=48, sizes=sizes + half_as_large_again)
     return replace(
@@ -107,15 +107,15 @@ class StopError(Exception):
 def test_a_stopped_run_goes_on_to_the_same_weights(
     recipe, through, tmp_path, monkeypatch, stopped_in
 ):
-    save = recipe.Run.save
+    save = Run.save
 
-    def save_and_stop(run, update):
-        save(run, update)
-        if run.name == stopped_in and update == 2:
+    def save_and_stop(run):
+        save(run)
+        if run.folder.path.name == stopped_in and run.step == 2:
             raise StopError
 
     with monkeypatch.context() as patch:
-        patch.setattr(recipe.Run, "save", save_and_stop)
+        patch.setattr(Run, "save", save_and_stop)
         with pytest.raises(StopError):
             train(recipe, tmp_path)
     resumed = train(recipe, tmp_path)
@@ -127,7 +127,7 @@ def test_another_recipe_does_not_go_on(recipe, tmp_path, monkeypatch):
     monkeypatch.setattr(recipe, "draw_split", lambda *_: [])
     recipe.train(DETR(recipe.CONFIG), small(recipe), tmp_path)
     other = replace(small(recipe), seed=1)
-    with pytest.raises(ValueError, match="made by another recipe"):
+    with pytest.raises(ValueError, match=r"^config: the checkpoint in .* has seed = 0, now 1"):
         recipe.train(DETR(recipe.CONFIG), other, tmp_path)
 
 
@@ -154,7 +154,7 @@ def test_one_set_of_queries_gives_the_loss_of_the_library(recipe):
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(["--updates", "0"], "--updates: expected 1 or more"), (["--scenes", "3"], "--scenes: exp")],
+    [(["--steps", "0"], "--steps: expected 1 or more"), (["--scenes", "3"], "--scenes: exp")],
 )
 def test_bad_arguments_are_named(arguments, message, tmp_path):
     done = subprocess.run(
@@ -178,4 +178,4 @@ def test_smaller_pictures_are_enlarged(recipe, tmp_path):
     made = small(recipe)
     batches = recipe.Batches(made, made.refining, tmp_path)
     shapes = [tuple(batches[number][0].shape[2:]) for number in range(8)]
-    assert shapes == [(48, 60), (60, 48), (48, 48), (48, 72)] * 2
+    assert shapes == [(60, 48), (48, 48), (48, 72), (48, 60)] * 2

@@ -6,6 +6,7 @@ They cannot be run here; what can be known without running them is tested.
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -76,8 +77,57 @@ def test_ci_runs_on_every_platform_and_version():
         product(("ubuntu-latest", "macos-latest", "windows-latest"), ("3.11", "3.12", "3.13"))
     )
     assert excluded == {("ubuntu-latest", "3.11")}
-    assert JOBS["ci/reference"]["container"] == "python:3.11-bookworm"
-    assert ("ci/reference", ["bash", ".ci/run"]) in commands()
+    for job in ("ci/reference", "ci/thorough"):
+        assert JOBS[job]["container"] == "python:3.11-bookworm"
+
+
+def prerequisites(target: str) -> list[str]:
+    """Return what a target of the Makefile makes first."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (found,) = re.findall(rf"^{target}: (?!\w+ :=)(.+)$", makefile, re.MULTILINE)
+    return re.sub(r"\$\(if .*?\)\S*\)", "", found).split()
+
+
+def test_the_jobs_of_the_reference_platform_are_make_test_side_by_side():
+    targets = JOBS["ci/reference"]["strategy"]["matrix"]["targets"]
+    assert sorted(" ".join(targets).split()) == sorted(prerequisites("test"))
+    (run,) = [one["run"] for one in JOBS["ci/reference"]["steps"] if "ci/run" in one.get("run", "")]
+    assert run == "bash .ci/run ${{ matrix.targets }}"
+    checkout = JOBS["ci/reference"]["steps"][0]
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    commits = int(re.search(r"--recent (\d+)", makefile)[1])
+    assert checkout["with"]["fetch-depth"] > commits
+
+
+def test_once_a_week_everything_is_tested():
+    assert ("ci/thorough", ["bash", ".ci/run", "thorough"]) in commands()
+    assert "schedule" in JOBS["ci/thorough"]["if"]
+    assert "test" in prerequisites("thorough")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the script runs on Linux")
+@pytest.mark.parametrize(
+    ("targets", "installs", "made"),
+    [
+        ([], True, "test"),
+        (["thorough"], True, "thorough"),
+        (["test-site"], True, "test-site"),
+        (["lint", "test-library"], False, "lint test-library"),
+    ],
+)
+def test_ci_makes_what_is_named_and_installs_a_browser_where_it_is_needed(
+    tmp_path, targets, installs, made
+):
+    for command in ("make", "apt-get", "sudo"):
+        (tmp_path / command).write_text(f'#!/bin/sh\necho {command} "$@" >> "{tmp_path}/log"\n')
+        (tmp_path / command).chmod(0o755)
+    for command in ("bash", "dirname", "id", "sh"):
+        (tmp_path / command).symlink_to(shutil.which(command))
+    script = [tmp_path / "bash", ROOT / ".ci/run", *targets]
+    subprocess.run(script, env={"PATH": str(tmp_path)}, check=True)
+    *before, last = (tmp_path / "log").read_text().splitlines()
+    assert last == f"make {made}"
+    assert any("install -y -qq chromium" in line for line in before) is installs
 
 
 def test_when_the_workflows_run():

@@ -1,6 +1,7 @@
 """Checks of arguments: every message names the argument, what came and what was expected."""
 
 from dataclasses import fields
+from importlib import import_module
 from numbers import Integral
 from typing import Any, Literal, get_args, get_origin
 
@@ -170,6 +171,16 @@ def require_pixels(name: str, greatest: float) -> None:
             f"{name}: no box reaches beyond the first pixel: expected boxes in pixels, and not in "
             "shares of the picture"
         )
+
+
+def require_package(package: str, sentence: str, extra: str) -> None:
+    """Raise ModuleNotFoundError, with what to install, unless a package is there."""
+    try:
+        import_module(package)
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            f"{sentence}: pip install 'building-the-transformer[{extra}]'"
+        ) from None
 
 
 def require_count(name: str, number: Any, least: int, most: int | None = None) -> None:

@@ -68,7 +68,7 @@ def search(
     _require_whole(end=end, max_length=max_length, min_length=min_length, padding_id=padding_id)
     if not 1 <= max_length <= LONGEST:
         raise ValueError(
-            f"max_length: expected 1 to {LONGEST:,} new tokens, 1 or more, got {max_length}"
+            f"max_length: expected 1 or more new tokens, up to {LONGEST:,}, got {max_length}"
         )
     if not 0 <= min_length < max_length:
         raise ValueError(

@@ -68,7 +68,7 @@ def token_embedding(tokens: Any, vocabulary_size: int) -> None:
     if torch.compiler.is_compiling() or not tokens.is_cpu or not tokens.numel():
         return  # a GPU would have to be waited for; its kernel refuses such ids itself
     low, high = tokens.aminmax()
-    if low < 0 or high >= vocabulary_size:
+    if low.item() < 0 or high.item() >= vocabulary_size:
         raise ValueError(
             f"tokens: expected ids from 0 to {vocabulary_size - 1}, "
             f"got ids from {int(low)} to {int(high)}"

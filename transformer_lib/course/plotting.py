@@ -6,11 +6,10 @@ they make one figure and leave showing and closing it to the caller. The functio
 those of :mod:`transformer_lib.course.explorers`, which needs no extra.
 """
 
+import math
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -19,7 +18,6 @@ from torch import Tensor
 try:
     import matplotlib.pyplot as plt
     from cycler import cycler
-    from matplotlib import font_manager
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 except ModuleNotFoundError as error:
@@ -35,6 +33,7 @@ from transformer_lib.course.explorers import (
     explore_softmax,
     explore_weighted_sum,
 )
+from transformer_lib.detection.drawing import korean_font
 
 __all__ = [
     "BLUE",
@@ -61,13 +60,6 @@ BLUE, ORANGE, GREEN = "#0b6bb3", "#b85400", "#00785a"
 RED, PURPLE, GREY = "#c0293b", "#8a4a9e", "#5f6670"
 
 _WIDTH = 7.2
-_KOREAN_FAMILIES = (
-    "NanumGothic",
-    "Noto Sans CJK KR",
-    "Noto Sans KR",
-    "Apple SD Gothic Neo",
-    "Malgun Gothic",
-)
 
 
 def use_style() -> None:
@@ -111,22 +103,6 @@ def use_style() -> None:
         shell.run_line_magic("config", "InlineBackend.print_figure_kwargs = {'bbox_inches': None}")
 
 
-def korean_font() -> str | None:
-    """Return the family name of a font with Korean letters, or None when there is none.
-
-    The font file that comes with the extra ``plots`` is registered by its path, so it is found
-    without a system-wide installation and without restarting; else an installed one is taken.
-    """
-    fonts = font_manager.fontManager.ttflist
-    # The package's own import needs distutils, which Python 3.12 dropped: take only its font.
-    if spec := find_spec("koreanize_matplotlib"):
-        file = Path(spec.origin or "").parent / "fonts" / "NanumGothic.ttf"
-        if file.exists() and str(file) not in {font.fname for font in fonts}:
-            font_manager.fontManager.addfont(file)
-    installed = {font.name for font in fonts}
-    return next((family for family in _KOREAN_FAMILIES if family in installed), None)
-
-
 def figure(
     height: float = 3.0, rows: int = 1, columns: int = 1, **subplots_options: Any
 ) -> tuple[Figure, Any]:
@@ -165,8 +141,9 @@ def heatmap(
         ax: Where to draw; a new figure when None.
         title: Title above the cells.
         annotate: Write the numbers into the cells; by default when there are at most 64.
-        vmin: Number that gets the lightest colour; by default the smallest.
-        vmax: Number that gets the darkest colour; by default the largest.
+        vmin: Number that gets the lightest colour; by default the smallest finite one.
+        vmax: Number that gets the darkest colour; by default the largest finite one. Infinite
+            numbers and NaN get none.
         diverging: Red below zero and blue above it, with white at zero.
 
     Returns:
@@ -183,14 +160,14 @@ def heatmap(
             raise ValueError(f"{name}: expected {size} labels, got {len(labels)}")
     if ax is None:
         _, ax = figure(0.9 + 0.42 * len(matrix))
-    low = float(matrix.min()) if vmin is None else vmin
-    high = float(matrix.max()) if vmax is None else vmax
+    finite = matrix[matrix.isfinite()] if matrix.isfinite().any() else torch.zeros(1)
+    low = float(finite.min()) if vmin is None else vmin
+    high = float(finite.max()) if vmax is None else vmax
     if diverging:
         high = max(abs(low), abs(high))
         low = -high
-    ax.imshow(
-        matrix.numpy(), vmin=low, vmax=high, cmap="RdBu" if diverging else "Blues", aspect="equal"
-    )
+    coloured = matrix.where(matrix.isfinite(), torch.nan).numpy()
+    ax.imshow(coloured, vmin=low, vmax=high, cmap="RdBu" if diverging else "Blues", aspect="equal")
     ax.set_xticks(range(matrix.shape[1]), labels=columns)
     ax.set_yticks(range(len(matrix)), labels=rows)
     ax.tick_params(length=0)
@@ -202,8 +179,8 @@ def heatmap(
         for row, values in enumerate(matrix.tolist()):
             for column, value in enumerate(values):
                 depth = abs(value) / high if diverging and high else (value - low) / span
-                ink = "white" if depth > 0.6 else "black"
-                label = f"{value:.2f}".replace("-", "−")
+                ink = "white" if depth > 0.6 and math.isfinite(value) else "black"
+                label = f"{value:.2f}".replace("-", "−").replace("inf", "∞")
                 ax.text(column, row, label, ha="center", va="center", color=ink, size=8.5)
     return ax
 

@@ -171,8 +171,9 @@ def test_a_copy_of_what_is_no_transformer(model, wrong):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"max_length": 0}, r"^max_length: expected 1 or more new tokens, got 0"),
-        ({"max_length": -3}, r"^max_length: expected 1 or more new tokens, got -3"),
+        ({"max_length": 0}, r"^max_length: expected 1 or more new tokens, .*got 0$"),
+        ({"max_length": -3}, r"^max_length: expected 1 or more new tokens, .*got -3$"),
+        ({"max_length": 10**9}, r"^max_length: expected .* up to 1,000,000, got 1000000000$"),
         ({"min_length": -1}, r"^min_length: expected 0 to 3, below max_length, got -1"),
         ({"min_length": 4}, r"^min_length: expected 0 to 3, below max_length, got 4"),
         ({"start": torch.ones(2, 1, dtype=torch.int64)}, r"^start: .*rows = 1.* got \(2, 1\)"),
@@ -216,18 +217,87 @@ def test_nan_is_no_logit(search):
         search(Fixed(math.nan, math.nan, math.nan, rows=2), **SEARCH, forbidden=[1])
 
 
-@pytest.mark.parametrize("number", [0, -2])
+@pytest.mark.parametrize("number", [0, -2, 10**9])
 def test_no_beams(number):
-    with pytest.raises(ValueError, match=rf"^beams: expected 1 or more, got {number}"):
+    with pytest.raises(
+        ValueError, match=rf"^beams: expected 1 or more, up to 10,000, got {number}"
+    ):
         beam_search(Fixed(0.0, 0.0, 0.0), beams=number, **SEARCH)
 
 
-@pytest.mark.parametrize("wrong", [0.0, -1.0, math.nan])
+@pytest.mark.parametrize("wrong", [0.0, -1.0, math.nan, math.inf])
 def test_penalties_that_turn_scores_round(wrong):
-    with pytest.raises(
-        ValueError, match=r"^penalty: expected finite numbers above 0, got .* for length 1"
-    ):
+    message = r"^penalty: expected finite numbers above 0, got .* for length 1 and alpha = 0.6"
+    with pytest.raises(ValueError, match=message):
         beam_search(Fixed(0.0, 0.0, 0.0), beams=2, penalty=lambda *_: wrong, **SEARCH)
+
+
+@pytest.mark.parametrize("alpha", [2000.0, -8000.0])
+def test_a_penalty_beyond_all_numbers(alpha):
+    options = SEARCH | {"max_length": 50}
+    message = r"^penalty: expected finite numbers above 0, got (inf|0.0) for length \d+ and alpha"
+    with pytest.raises(ValueError, match=message):
+        beam_search(Fixed(0.0, 0.0, 0.0), beams=2, alpha=alpha, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"beams": 2.5}, TypeError, r"^beams: expected a whole number, got 2.5$"),
+        ({"beams": True}, TypeError, r"^beams: expected a whole number, got True$"),
+        ({"alpha": "0.6"}, TypeError, r"^alpha: expected a number, got '0.6'$"),
+        ({"alpha": math.nan}, ValueError, r"^alpha: expected a finite number, got nan$"),
+    ],
+)
+def test_options_of_beam_search(options, error, message):
+    decoder = Fixed(0.0, 0.0, 0.0)
+    with pytest.raises(error, match=message):
+        beam_search(decoder, **{"beams": 2} | SEARCH | options)
+    assert decoder.calls == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"start": 1.0}, "start"),
+        ({"start": None}, "start"),
+        ({"start": True}, "start"),
+        ({"end": 2.0}, "end"),
+        ({"max_length": 4.0}, "max_length"),
+        ({"max_length": None}, "max_length"),
+        ({"min_length": 1.5}, "min_length"),
+        ({"forbidden": [1.0]}, "forbidden"),
+        ({"forbidden": 1}, "forbidden"),
+        ({"forbidden": "1"}, "forbidden"),
+    ],
+)
+def test_numbers_that_would_be_cut_or_guessed(search, options, name):
+    decoder = Fixed(0.0, 0.0, 0.0)
+    with pytest.raises(TypeError, match=rf"^{name}: expected "):
+        search(decoder, **SEARCH | options)
+    assert decoder.calls == 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "error"),
+    [
+        (torch.tensor([0, 2]), ValueError),
+        (torch.tensor([-1]), ValueError),
+        (torch.tensor([0.0]), TypeError),
+        (torch.tensor([True, False]), TypeError),
+        ([0], TypeError),
+    ],
+)
+def test_rows_that_are_not_there(kind, model, rows, error):
+    decoder = kind(model, ids(2, 3))
+    with pytest.raises(error, match=r"^rows: expected "):
+        decoder.select(rows)
+    assert decoder.rows == 2
+
+
+def test_infinite_logits(search):
+    with pytest.raises(FloatingPointError, match=r"^decoder: \+∞ in the logits of new token|NaN"):
+        search(Fixed(0.0, math.inf, 0.0), **SEARCH)
 
 
 @pytest.mark.parametrize(
@@ -241,10 +311,13 @@ def test_penalties_that_turn_scores_round(wrong):
         ({"top_p": 0.0}, r"^top_p: expected a probability above 0, up to 1, got 0.0"),
         ({"top_p": 1.1}, r"^top_p: expected a probability above 0, up to 1, got 1.1"),
         ({"top_p": math.nan}, r"^top_p: expected a probability above 0, up to 1, got nan"),
+        ({"top_k": 2.5}, r"^top_k: expected a whole number, got 2.5"),
+        ({"temperature": "1"}, r"^temperature: expected a number, got '1'"),
+        ({"top_p": "1"}, r"^top_p: expected a number, got '1'"),
     ],
 )
 def test_options_of_sampling(options, message):
     decoder = Fixed(0.0, 0.0, 0.0)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         sample(decoder, **SEARCH, **options)
     assert decoder.calls == 0

@@ -312,6 +312,7 @@ def test_a_wrong_checksum(tmp_path, monkeypatch):
         TextEncoder.from_pretrained(MINILM)
 
 
+@pytest.mark.slow
 def test_tokenizers_that_are_missing_damaged_or_another_s(folder, monkeypatch):
     with pytest.raises(FileNotFoundError, match=r"^name: no tokenizer\.json in"):
         Transcriber.from_pretrained(folder)

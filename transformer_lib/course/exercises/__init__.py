@@ -55,6 +55,8 @@ class Exercise:
             )
         except NotYetError:
             return "not yet."
+        except Exception as error:  # whatever an answer does, the notebook goes on
+            return f"the check could not use your answer: {type(error).__name__}: {error}"
 
     def _alike(self, answer: Any, wrong: Any) -> bool:
         compare = getattr(self.judge, "alike", None)

@@ -157,8 +157,15 @@ def _trained_problems(answer: Any) -> Iterator[str]:
         try:
             with torch.no_grad():
                 logits = answer(written)
+        except NotImplementedError:
+            raise NotYetError from None
         except Exception as error:
             raise _RejectedError(f"the model raised {type(error).__name__}: {error}") from None
+        if logits is None or logits is ...:
+            raise NotYetError
+        if not isinstance(logits, Tensor) or logits.dim() != 3:
+            came = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+            raise _RejectedError(f"logits of shape (batch, length, 10) are asked for, got {came}")
         written = torch.cat([written, logits[:, -1].argmax(dim=-1, keepdim=True)], dim=1)
     right = written[:, 2:] == (written[:, 1:-1] + written[:, :-2]) % MODULUS
     exact = right.all(dim=1).float().mean().item()

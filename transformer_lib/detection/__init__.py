@@ -1,0 +1,1 @@
+"""Object detection: DETR, and pictures in, names and boxes out."""
