@@ -34,11 +34,12 @@ HALVES = (torch.bfloat16, torch.float16)
 
 
 @pytest.fixture(autouse=True)
-def without_shape_checks() -> Iterator[None]:
-    """Turn off the shape checks at run time, which the compiler cannot trace."""
+def without_shape_checks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Turn off the shape checks at run time, of functions made inside of others too."""
     torch.manual_seed(0)
     before = jaxtyping.config.jaxtyping_disable
     jaxtyping.config.update("jaxtyping_disable", True)
+    monkeypatch.setattr(jaxtyping, "jaxtyped", lambda **_: lambda function: function)
     yield
     jaxtyping.config.update("jaxtyping_disable", before)
 
