@@ -29,7 +29,7 @@ class AnnotatedImage:
     labels: tuple[str, ...]
     """The name of each object."""
     areas: tuple[float, ...] | None = None
-    """Area of each object in square pixels, which decides on its size. By default that of the box."""
+    """Area of each object in square pixels, which decides on its size; by default of its box."""
     crowds: tuple[tuple[str, _Box], ...] = ()
     """Name and box of each crowd. It is no object, and what is found there is not scored."""
 
