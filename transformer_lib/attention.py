@@ -131,7 +131,9 @@ def scaled_dot_product_attention(
     queries, keys = query.shape[-2], key.shape[-2]
     fused = not return_weights and dropout == 0 and all(map(torch.numel, (query, key, value)))
     # The kernel aligns its own causal mask top-left, which is the same only for a square.
-    in_kernel = causal and fused and queries == keys and mask is None and bias is None
+    in_kernel = causal and fused and mask is None and bias is None
+    if queries != keys:
+        in_kernel = False
     if causal and not in_kernel and queries > 1:  # one query, at the last key, sees all
         mask = combine_masks(mask, causal_mask(queries, keys, device=query.device))
     added, empty = _added_to_scores(mask, bias, query.dtype)

@@ -143,7 +143,7 @@ def _words(tensor: Tensor | None) -> str:
 class Run:
     """What accompanies the steps of one run: their number, the log, random numbers, the folder.
 
-    ``model`` and ``optimizer`` are what is saved. ``config``, and the ``identity`` of ``batches`` if
+    ``model`` and ``optimizer`` are saved. ``config``, and the ``identity`` of ``batches`` where
     they have one, tell whether a checkpoint is of this run.
 
     Attributes:
@@ -167,9 +167,9 @@ class Run:
         self.folder = None if folder is None else RunFolder(folder)
         self.config = config
         self.which = {"model": own_config(model), "config": config, "batches": batches}
-        self.may_change = {"log_every", "save_every", "keep"} | (
-            {"steps"} if may_be_longer else set()
-        )
+        self.may_change = {"log_every", "save_every", "keep"}
+        if may_be_longer:
+            self.may_change.add("steps")
         self.step = 0
         self.log: list[dict[str, Any]] = []
         torch.manual_seed(config.seed)

@@ -166,7 +166,7 @@ class DecodingTransformer(nn.Module):
         self.eval()
 
     def encode(self, source: Tensor, *, key_mask: Tensor | None = None) -> Tensor:
-        """Return the encoder's output, as :meth:`Transformer.encode` does."""
+        """Return the encoder's output, as ``Transformer.encode`` does."""
         if key_mask is None:
             key_mask = source != self.config.padding_id
         x = self.inputs["source"](self.embedding["source"](source))
@@ -182,7 +182,7 @@ class DecodingTransformer(nn.Module):
         offset: int = 0,
         cache: Sequence[Cache] | None = None,
     ) -> Tensor:
-        """Return logits for target tokens, as :meth:`Transformer.decode` does."""
+        """Return logits for target tokens, as ``Transformer.decode`` does."""
         embedding = self.embedding["target" if "target" in self.embedding else "source"]
         x = self.inputs["target"](embedding(target), offset=offset)
         masks = {"key_mask": key_mask, "memory_key_mask": memory_key_mask}
@@ -196,7 +196,7 @@ class DecodingTransformer(nn.Module):
         source_key_mask: Tensor | None = None,
         target_key_mask: Tensor | None = None,
     ) -> Tensor:
-        """Return logits for all target tokens, as :meth:`Transformer.forward` does."""
+        """Return logits for all target tokens, as ``Transformer.forward`` does."""
         if source_key_mask is None:
             source_key_mask = source != self.config.padding_id
         memory = self.encode(source, key_mask=source_key_mask)
@@ -205,6 +205,7 @@ class DecodingTransformer(nn.Module):
         )
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        """Refuse with a message."""
         raise TypeError(
             "model: what for_decoding returned cannot be moved, saved, loaded, trained or copied; "
             "do that with the model it was made from"

@@ -69,7 +69,7 @@ class EncoderLayer(nn.Module):
 
         Args:
             x: Vectors.
-            mask: True where a position may attend to another, as in :class:`MultiHeadAttention`.
+            mask: True where a position may attend to another, as in ``MultiHeadAttention``.
             key_mask: True on real positions, False on padding.
             positions: Added to queries and keys, not to values, as DETR does at every layer.
         """

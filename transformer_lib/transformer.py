@@ -241,11 +241,11 @@ class Transformer(TextEncoder):
 
         Args:
             target: Target token ids.
-            memory: What :meth:`encode` returned.
+            memory: What ``encode`` returned.
             memory_key_mask: True on the real source tokens; by default all.
             key_mask: True on target tokens that may be seen, those in the cache included.
             offset: Position of the first token of ``target``: how many are in the cache.
-            cache: One for each layer, as in :class:`DecoderLayer`.
+            cache: One for each layer, as in ``DecoderLayer``.
         """
         check.sentences("target", target)
         x = self.target_input(self.target_embedding(target), offset=offset)

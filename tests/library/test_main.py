@@ -4,6 +4,7 @@ import io
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -224,10 +225,13 @@ def test_a_line_that_somebody_types_is_answered_before_the_next(tmp_path, model)
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"},
     ) as process:
+        late = threading.Timer(50, process.kill)  # then there is no answer to read
+        late.start()
         for korean, english in PAIRS:
             process.stdin.write(f"{korean}\n".encode())
             process.stdin.flush()
             assert process.stdout.readline().decode().strip() == english
+        late.cancel()
         process.stdin.close()
         assert process.wait() == 0
 

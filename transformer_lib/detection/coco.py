@@ -29,9 +29,9 @@ class AnnotatedImage:
     labels: tuple[str, ...]
     """The name of each object."""
     areas: tuple[float, ...] | None = None
-    """Area of each object in square pixels, which decides on its size; None: those of the boxes."""
+    """Area of each object in square pixels, which decides on its size. By default that of the box."""
     crowds: tuple[tuple[str, _Box], ...] = ()
-    """Name and box of each crowd. It is no object: what is found there is not scored."""
+    """Name and box of each crowd. It is no object, and what is found there is not scored."""
 
     @property
     def image(self) -> Image.Image:

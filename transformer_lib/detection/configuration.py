@@ -54,7 +54,7 @@ class DETRConfig:
     d_ff: int = 2048
     """Width inside the feed-forward networks."""
     n_queries: int = 100
-    """Object queries: the most objects that can be found in a picture."""
+    """Number of object queries, the most objects that can be found in a picture."""
     dropout: float = 0.1
     """Dropout of sublayers."""
     attention_dropout: float = 0.0

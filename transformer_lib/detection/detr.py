@@ -64,7 +64,7 @@ class Predictions(NamedTuple):
     logits: Float[Tensor, "batch queries outputs"]
     """Scores of every class, and last of "no object", before the softmax."""
     boxes: Float[Tensor, "batch queries 4"]
-    """Centre, width and height, normalised by the real picture's: cx, cy, w, h from 0 to 1."""
+    """Centre, width and height (cx, cy, w, h) from 0 to 1, as shares of the real picture's."""
     auxiliary: tuple[
         tuple[Float[Tensor, "batch queries outputs"], Float[Tensor, "batch queries 4"]], ...
     ] = ()

@@ -46,9 +46,9 @@ def draw_detections(
     warned of, and question marks stand for them.
 
     Args:
-        image: The picture that was detected on, as :func:`load_image` takes it. It is turned
+        image: The picture that was detected on, as ``load_image`` takes it. It is turned
             upright as it was for the detection.
-        detections: What an :class:`ObjectDetectionPipeline` returned for it. Without "score" the
+        detections: What an ``ObjectDetectionPipeline`` returned for it. Without "score" the
             label is written alone.
         ax: Where to draw; a new figure when None.
         size: Width and height of the new figure in inches; by default 7.2 wide, and as high as

@@ -117,7 +117,7 @@ def fine_tune(
     ``batch_size`` of the examples, varied at random as ``seed`` decides. What is in a picture and
     not among its objects is taught to be nothing: pictures that hold old objects must name these
     too. In the end all weights but the class head's go back to where they began by the part
-    ``keep``, from 0 to 1, so that less is unlearnt. Examples are what :func:`read_coco` returns,
+    ``keep``, from 0 to 1, so that less is unlearnt. Examples are what ``read_coco`` returns,
     scenes, or others with ``image``, ``boxes`` (xmin, ymin, xmax, ymax in pixels) and ``labels``.
     ``progress`` shows a bar, in a terminal.
 

@@ -27,7 +27,7 @@ class Target:
     labels: Int[Tensor, " objects"]
     """Class ids, from 0 on."""
     boxes: Float[Tensor, "objects 4"]
-    """(cx, cy, w, h), normalised by the picture's width and height: from 0 to 1."""
+    """Boxes (cx, cy, w, h) from 0 to 1, normalised by the picture's width and height."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot be objects, naming the field."""

@@ -79,7 +79,7 @@ def transcriber_settings(folder: Path, n_mels: int) -> dict[str, Any]:
     """Return which tokens a Whisper model never writes, and which not at first.
 
     In Hugging Face's files and in CTranslate2's they have different names. How the spectrogram is
-    made is compared with what :func:`log_mel_spectrogram` does.
+    made is compared with what ``log_mel_spectrogram`` does.
     """
     name = "preprocessor_config.json"
     sound = {"sampling_rate": 16_000, "n_fft": 400, "hop_length": 160, "chunk_length": 30}

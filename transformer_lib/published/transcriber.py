@@ -83,7 +83,7 @@ class Transcriber:
         above 0.9: of silence the model is sure that it says "you".
 
         Args:
-            samples: 16,000 a second, from −1 to 1, as :func:`read_wav` returns them.
+            samples: 16,000 a second, from −1 to 1, as ``read_wav`` returns them.
 
         Source: Radford et al. (2023), section 4.5.
         """

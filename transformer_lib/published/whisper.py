@@ -119,7 +119,7 @@ class SpeechTransformer(nn.Module):
         """Return, for every text token, the logits of the one that follows it.
 
         Args:
-            spectrogram: As :func:`log_mel_spectrogram` makes it.
+            spectrogram: As ``log_mel_spectrogram`` makes it.
             target: Token ids up to and including each position.
         """
         return self.decode(target, memory=self.encode(spectrogram))

@@ -165,8 +165,8 @@ def test_nothing_is_made_or_read_when_anything_is_wrong(folder, small):
     assert made == []
     with pytest.raises(ValueError, match=r"stem\.second\.bias has shape \(3,\)"):
         build(state | {"model.encoder.conv2.bias": torch.ones(3)})
-    with pytest.raises(ValueError, match=r"^config: 9223372036854775809 layers and \d+ tensors"):
-        build(state, replace(config, n_decoder_layers=2**63))
+    with pytest.raises(ValueError, match=r"^config: 301 layers and \d+ tensors"):
+        build(state, replace(config, n_decoder_layers=300))
     for name in ("vocabulary", "d_ff", "source_length", "n_mels"):
         with pytest.raises(ValueError, match=r"^(state|config): "):
             build(state, replace(config, **{name: 10**12}))
