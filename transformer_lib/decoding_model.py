@@ -148,6 +148,21 @@ class _DecodingLayer(nn.Module):
         return heads.chunk(parts, dim=1)
 
 
+class _DecodingStack(nn.Module):
+    """An encoder or a decoder of layers that only compute."""
+
+    def __init__(self, stack: Encoder | Decoder) -> None:
+        super().__init__()
+        layers = cast("Sequence[EncoderLayer | DecoderLayer]", stack.layers)
+        self.layers = nn.ModuleList(_DecodingLayer(layer) for layer in layers)
+        self.final_norm = copy.deepcopy(stack.final_norm)
+
+    def forward(self, x: Tensor, *memory: Tensor, cache: Any = None, **masks: Any) -> Tensor:
+        for number, layer in enumerate(self.layers):
+            x = layer(x, *memory, cache=None if cache is None else cache[number], **masks)
+        return x if self.final_norm is None else self.final_norm(x)
+
+
 class DecodingTransformer(nn.Module):
     """What :func:`for_decoding` makes of a model: it encodes and decodes, and cannot do more.
 
@@ -217,21 +232,6 @@ class DecodingTransformer(nn.Module):
 
     _apply = state_dict = load_state_dict = save_pretrained = _refuse
     __deepcopy__ = __reduce_ex__ = _refuse
-
-
-class _DecodingStack(nn.Module):
-    """An encoder or a decoder of layers that only compute."""
-
-    def __init__(self, stack: Encoder | Decoder) -> None:
-        super().__init__()
-        layers = cast("Sequence[EncoderLayer | DecoderLayer]", stack.layers)
-        self.layers = nn.ModuleList(_DecodingLayer(layer) for layer in layers)
-        self.final_norm = copy.deepcopy(stack.final_norm)
-
-    def forward(self, x: Tensor, *memory: Tensor, cache: Any = None, **masks: Any) -> Tensor:
-        for number, layer in enumerate(self.layers):
-            x = layer(x, *memory, cache=None if cache is None else cache[number], **masks)
-        return x if self.final_norm is None else self.final_norm(x)
 
 
 def for_decoding(model: Transformer) -> DecodingTransformer:
