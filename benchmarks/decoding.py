@@ -20,7 +20,8 @@ from ctranslate2.converters.transformers import BartLoader
 from torch import Tensor
 from transformers import MarianConfig, MarianMTModel
 
-from transformer_lib.decoding import CachedDecoder, for_decoding, greedy
+from transformer_lib.decoding import CachedDecoder, greedy
+from transformer_lib.decoding_model import for_decoding
 from transformer_lib.published.marian import config_from_marian, transformer_from_marian
 from transformer_lib.transformer import Transformer
 

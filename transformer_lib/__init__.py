@@ -7,7 +7,8 @@ softmax``.
 
 from transformer_lib.add_norm import AddNorm, LayerNorm
 from transformer_lib.attention import scaled_dot_product_attention
-from transformer_lib.decoding import CachedDecoder, beam_search, for_decoding, greedy
+from transformer_lib.decoding import CachedDecoder, beam_search, greedy
+from transformer_lib.decoding_model import for_decoding
 from transformer_lib.detection.configuration import DETRConfig
 from transformer_lib.detection.detr import DETR
 from transformer_lib.detection.drawing import draw_detections

@@ -5,6 +5,7 @@ safetensors file with ``model.…``, ``optimizer.…`` and ``random.…``, and w
 run; nothing is pickled. Until it is complete it is called ``checkpoint.part``.
 """
 
+import hashlib
 import json
 import os
 import re
@@ -18,6 +19,7 @@ from typing import IO, Any
 
 import torch
 from torch import Tensor, nn
+from tqdm import tqdm
 
 from transformer_lib.files import parse_json, read_metadata, read_tensors, write_tensors, write_text
 
@@ -41,6 +43,11 @@ def unwrapped(model: nn.Module) -> nn.Module:
     while (inside := _WRAPPERS.get(type(model).__name__)) is not None:
         model = getattr(model, inside)
     return model
+
+
+def own_config(model: nn.Module) -> Any:
+    """Return the configuration that a model has, or None; wrappers have none of their own."""
+    return getattr(unwrapped(model), "config", None)
 
 
 def own_name(model: nn.Module, name: str) -> str:
@@ -136,14 +143,8 @@ def _words(tensor: Tensor | None) -> str:
 class Run:
     """What accompanies the steps of one run: their number, the log, random numbers, the folder.
 
-    Args:
-        model: What is trained.
-        optimizer: By what.
-        folder: Where checkpoints and the log go; None writes neither.
-        which: The model's and the training's configuration and the batches, by which a checkpoint
-            is known to be of this run. Of the batches it is their ``identity``, if they have one.
-        may_change: Fields of the configurations that may be others when the run goes on.
-        seed: Starting point of the random numbers.
+    ``model`` and ``optimizer`` are saved. ``config``, and the ``identity`` of ``batches`` where
+    they have one, tell whether a checkpoint is of this run.
 
     Attributes:
         step: Number of the last step, counted from 1.
@@ -157,16 +158,21 @@ class Run:
         model: nn.Module,
         optimizer: torch.optim.Optimizer,
         folder: str | os.PathLike[str] | None,
-        which: Mapping[str, Any],
-        may_change: set[str],
-        seed: int,
+        config: Any,
+        batches: Any,
+        *,
+        may_be_longer: bool,
     ) -> None:
         self.model, self.optimizer = model, optimizer
         self.folder = None if folder is None else RunFolder(folder)
-        self.which, self.may_change = which, may_change
+        self.config = config
+        self.which = {"model": own_config(model), "config": config, "batches": batches}
+        self.may_change = {"log_every", "save_every", "keep"}
+        if may_be_longer:
+            self.may_change.add("steps")
         self.step = 0
         self.log: list[dict[str, Any]] = []
-        torch.manual_seed(seed)
+        torch.manual_seed(config.seed)
         self.random = random_state()
 
     @contextmanager
@@ -181,12 +187,17 @@ class Run:
             if self.folder:
                 stack.enter_context(self.folder.claimed())
                 self.folder.require_none_after(self.step)
-                self.folder.prove(*self._state(), self.which["config"].keep)
+                self.folder.prove(*self._state(), self.config.keep)
                 self.folder.write_log(self.log)
             stack.callback(self.model.eval)
             self.model.train()
             set_random_state(self.random)
             yield
+
+    def bar(self, end: int, *, hidden: bool) -> tqdm:
+        """Return the numbers of the steps that are left to ``end``, with a bar in a terminal."""
+        numbers, total = range(self.step + 1, end + 1), self.config.steps
+        return tqdm(numbers, initial=self.step, total=total, unit="step", disable=hidden or None)
 
     def advance(self) -> None:
         """Count a step."""
@@ -232,7 +243,7 @@ class Run:
         if self.folder is None:
             return None
         with self.folder.claimed():
-            return self.folder.write(self.step, *self._state(), self.which["config"].keep)
+            return self.folder.write(self.step, *self._state(), self.config.keep)
 
     def resume(self) -> bool:
         """Go back to the latest checkpoint, if there is one, and the log with it."""
@@ -259,6 +270,14 @@ class Run:
             known = is_dataclass(thing) and not isinstance(thing, type)
             words[name] = asdict(thing) if known else getattr(thing, "identity", {})
         return words
+
+
+def identify(pairs: Sequence[Sequence[Sequence[int]]]) -> str:
+    """Return a digest of token ids, which other data would not have."""
+    digest = hashlib.sha256()
+    for pair in pairs:
+        digest.update(json.dumps([list(map(int, side)) for side in pair]).encode())
+    return digest.hexdigest()
 
 
 # Reading

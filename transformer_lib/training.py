@@ -4,9 +4,7 @@ Explained in chapter 12, "Training" (book/12_training.ipynb). Generated from the
 tools/export.py; edit the notebook.
 """
 
-import hashlib
 import itertools
-import json
 import math
 import os
 import random
@@ -21,10 +19,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
-from tqdm import tqdm
 
 from transformer_lib._checks import training as check
-from transformer_lib.checkpoints import Run, read_checkpoint, unwrapped
+from transformer_lib.checkpoints import Run, identify, own_config, read_checkpoint
 
 __all__ = [
     "Batch",
@@ -54,9 +51,6 @@ def shift_target(
 
     Args:
         target: Token ids, from the start token to the end token, padded.
-
-    Returns:
-        Inputs and labels.
     """
     check.shift_target(target)
     return target[:, :-1], target[:, 1:]
@@ -145,11 +139,8 @@ class Batches:
     @cached_property
     def identity(self) -> dict[str, Any]:
         """What a checkpoint remembers of the data, to know it again."""
-        digest = hashlib.sha256()
-        for pair in self.pairs:
-            digest.update(json.dumps([list(map(int, side)) for side in pair]).encode())
         return {
-            "pairs": digest.hexdigest(),
+            "pairs": identify(self.pairs),
             "tokens_per_batch": self.tokens_per_batch,
             "padding_id": self.padding_id,
             "seed": self.seed,
@@ -242,8 +233,6 @@ def noam_learning_rate(
     step: int, *, d_model: int, warmup: int = 4000, factor: float = 1.0
 ) -> float:
     """Return the paper's learning rate: factor · d_model^−½ · min(step^−½, step · warmup^−³ᐟ²).
-
-    It rises in proportion to ``step`` while that is below ``warmup``, then falls with its root.
 
     Args:
         step: Number of the step, counted from 1.
@@ -414,8 +403,7 @@ class Trainer:
         check.trainer(model, batches, config, loss, schedule, folder)
         self.model, self.batches, self.config, self.validate = model, batches, config, validate
         self.loss = loss or TokenLoss(config.smoothing, config.spread, batches.padding_id)
-        architecture = getattr(unwrapped(model), "config", None)
-        width = getattr(architecture, "d_model", 1)
+        width = getattr(own_config(model), "d_model", 1)
         self.schedule = schedule or (lambda step: config.learning_rate_at(step, width))
         self.optimizer = torch.optim.AdamW(
             parameters or model.parameters(),
@@ -423,11 +411,8 @@ class Trainer:
             eps=config.eps,
             weight_decay=config.weight_decay,
         )
-        which = {"model": architecture, "config": config, "batches": batches}
-        may_change = {"log_every", "save_every", "keep"}
-        if schedule or config.schedule == "noam":
-            may_change.add("steps")
-        self.run = Run(model, self.optimizer, folder, which, may_change, config.seed)
+        longer = schedule is not None or config.schedule == "noam"
+        self.run = Run(model, self.optimizer, folder, config, batches, may_be_longer=longer)
 
     def train(self, steps: int | None = None, *, progress: bool = True) -> list[dict[str, Any]]:
         """Make so many steps, by default all that are left of the config's; return the log so far.
@@ -443,7 +428,7 @@ class Trainer:
         run, config = self.run, self.config
         left = config.steps - run.step
         end = run.step + (left if steps is None else min(steps, left))
-        with run.at_work(), self._bar(end, hidden=not progress) as bar:
+        with run.at_work(), run.bar(end, hidden=not progress) as bar:
             recent, start = [], time.perf_counter()
             for step in bar:
                 recent.append(self._step(step))
@@ -473,11 +458,6 @@ class Trainer:
         self.run.advance()
         return result
 
-    def _bar(self, end: int, *, hidden: bool) -> tqdm:
-        done, total = self.run.step, self.config.steps
-        numbers = range(done + 1, end + 1)
-        return tqdm(numbers, initial=done, total=total, unit="step", disable=hidden or None)
-
     @property
     def steps_done(self) -> int:
         """How many steps the run has made."""
@@ -487,7 +467,7 @@ class Trainer:
         """Write a checkpoint in one step, remove those beyond ``keep``, and return its path.
 
         It holds the weights, Adam's state, the state of the random numbers and the step's number.
-        OSError, if it cannot be written, as when the disk is full, leaves the last one intact.
+        OSError, as when the disk is full, leaves the last one intact.
         """
         check.saving(self.run.folder)
         return cast("Path", self.run.save())
@@ -506,8 +486,7 @@ def average_checkpoints(files: Sequence[str | os.PathLike[str]]) -> dict[str, Te
     """Return the mean of the weights of several checkpoints, ready for ``load_state_dict``.
 
     Args:
-        files: Checkpoints of one model, as
-            :func:`~transformer_lib.checkpoints.list_checkpoints` lists them.
+        files: Checkpoints of one model, as ``checkpoints.list_checkpoints`` lists them.
 
     Source: Vaswani et al. (2017), section 6.1.
     """

@@ -103,7 +103,7 @@ def decoding(model: Transformer, source: Tensor) -> dict[str, Tensor]:
         | {
             "tokens": tokens,
             "decoder.project_memory(memory)[0].keys": memory[0].keys,
-            "remember(new).keys": decoder._caches[0]._kept.keys,
+            "cache(new).keys": decoder._caches[0]._kept.keys,
             "CachedDecoder.advance(tokens)": logits,
         }
     )

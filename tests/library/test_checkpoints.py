@@ -329,6 +329,7 @@ def test_a_disk_without_room_is_found_before_the_first_step(tmp_path, monkeypatc
     with pytest.raises(OSError, match=message):
         trainer.train()
     assert trainer.steps_done == 0
+    assert not (tmp_path / "checkpoint.part").exists()
     assert not list_checkpoints(tmp_path)
 
 

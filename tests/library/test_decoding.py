@@ -23,11 +23,11 @@ from transformer_lib.decoding import (
     LayerCache,
     UncachedDecoder,
     beam_search,
-    for_decoding,
     greedy,
     length_penalty,
     sample,
 )
+from transformer_lib.decoding_model import for_decoding
 from transformer_lib.multi_head_attention import KeysValues
 from transformer_lib.transformer import Transformer, TransformerConfig
 

@@ -913,7 +913,7 @@ def test_a_file_that_may_not_grow(tmp_path):
 # Averages
 
 
-def test_the_average_of_list_checkpoints(tmp_path):
+def test_the_average_of_checkpoints(tmp_path):
     trainer = tiny_trainer(tmp_path, replace(SHORT, save_every=2))
     trainer.train()
     files = list_checkpoints(tmp_path)

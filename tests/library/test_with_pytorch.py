@@ -22,7 +22,8 @@ from torch.export import Dim
 from torch.nn import functional as F
 
 from transformer_lib.attention import scaled_dot_product_attention
-from transformer_lib.decoding import CachedDecoder, LayerCache, for_decoding, greedy
+from transformer_lib.decoding import CachedDecoder, LayerCache, greedy
+from transformer_lib.decoding_model import for_decoding
 from transformer_lib.multi_head_attention import MultiHeadAttention
 from transformer_lib.positional_encoding import SinusoidalPositions, sinusoids
 from transformer_lib.transformer import Transformer, TransformerConfig

@@ -41,12 +41,8 @@ COMPUTING = {"attention": 0.31, "multi_head_attention": 0.21, "layers": 0.20}
 LONG_MODULES = {
     "course.explorers": 618,
     "datasets.korean_english.grammar": 523,
-    "decoding": 716,
-    "training": 520,
 }
 LONG_CELLS = {
-    "bc637443": 93,
-    "c9135a95": 92,
     "fb31cfe8": 100,
     "2e13d607": 89,
     "2d7ac153": 89,

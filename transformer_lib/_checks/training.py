@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_lib._checks.common import require_fields
-from transformer_lib.checkpoints import unwrapped
+from transformer_lib.checkpoints import own_config, unwrapped
 
 
 def shift_target(target: Any) -> None:
@@ -143,7 +143,7 @@ def trainer(model: Any, batches: Any, config: Any, loss: Any, schedule: Any, fol
         raise TypeError(f"batches: expected batches by number, got {type(batches).__name__}")
     if folder is not None and Path(folder).exists() and not Path(folder).is_dir():
         raise NotADirectoryError(f"folder: expected a folder, {folder} is a file")
-    inside = getattr(unwrapped(model), "config", None)
+    inside = own_config(model)
     if schedule is None and config.schedule == "noam" and not hasattr(inside, "d_model"):
         raise ValueError(
             "config: schedule 'noam' needs the d_model of model.config, and "

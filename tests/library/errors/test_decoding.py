@@ -13,10 +13,10 @@ from transformer_lib.decoding import (
     CachedDecoder,
     UncachedDecoder,
     beam_search,
-    for_decoding,
     greedy,
     sample,
 )
+from transformer_lib.decoding_model import for_decoding
 from transformer_lib.transformer import Transformer, TransformerConfig
 
 START, END = 1, 2

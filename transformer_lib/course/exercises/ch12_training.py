@@ -248,10 +248,10 @@ EXERCISES = (
             ),
             "v averages the square of the gradient": lambda *a: _adam(*a, square=False),
             "the step goes up: against the gradient is down": lambda *a: _adam(*a, sign=1),
-            "m and v are returned after the division: it must not enter the next update": (
+            "m and v are returned after the division: it must not enter the next step": (
                 lambda *a: _adam(*a, keep_corrected=True)
             ),
-            "the power is one too high: updates count from 1": lambda *a: _adam(*a, offset=1),
+            "the power is one too high: steps count from 1": lambda *a: _adam(*a, offset=1),
         },
     ),
 )
