@@ -36,6 +36,13 @@ def site() -> Path:
     return SITE
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of the library's own messages."""
+    for item in items:
+        if item.path.is_relative_to(ROOT / "tests/library/errors"):
+            item.add_marker("without_shape_checks")
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure(config: pytest.Config) -> None:
     """End with one loud line where tests did not run for want of a browser."""

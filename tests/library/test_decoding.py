@@ -528,6 +528,7 @@ def test_decoding_under_autocast(pair):
             assert beam_search(CachedDecoder(one, source), beams=2, **RULES)
 
 
+@pytest.mark.without_shape_checks
 def test_numbers_of_numpy_are_numbers():
     model, source = tiny(), ids(2, 4)
     plain = greedy(CachedDecoder(model, source), **SEARCH)

@@ -295,7 +295,7 @@ def test_this_machine_is_reached_only_when_asked_for(server, scheme, host):
     port = address.rpartition(":")[2]
     hosts.clear()
     with pytest.raises(ConnectionError, match=r"(no public address; allow_private|\[Errno -)"):
-        load_image(f"{scheme}://{host}:{port}/picture", timeout=5)
+        load_image(f"{scheme}://{host}:{port}/picture", timeout=5.0)
     assert hosts == []
 
 
@@ -334,18 +334,18 @@ def names(server, monkeypatch) -> dict[str, list[str]]:
 
 def test_a_name_is_looked_up_once_and_the_address_that_was_checked_is_connected_to(server, names):
     names["photos.example"] = ["127.0.0.1", "169.254.169.254"]
-    assert load_image("http://photos.example/picture", timeout=5).size == (64, 48)
+    assert load_image("http://photos.example/picture", timeout=5.0).size == (64, 48)
     assert server[2][-1] == "photos.example"
     assert names["photos.example"] == ["169.254.169.254"]
     message = r"photos\.example leads to 169\.254\.169\.254, which is no public address"
     with pytest.raises(ConnectionError, match=message):
-        load_image("http://photos.example/picture", timeout=5)
+        load_image("http://photos.example/picture", timeout=5.0)
 
 
 def test_a_name_with_a_private_address_among_others_is_refused(names):
     names["both.example"] = ["127.0.0.1 10.0.0.1"]
     with pytest.raises(ConnectionError, match=r"both\.example leads to 10\.0\.0\.1, which is"):
-        load_image("http://both.example/picture", timeout=5)
+        load_image("http://both.example/picture", timeout=5.0)
 
 
 def test_the_next_address_is_tried_if_one_does_not_answer(names):
@@ -360,7 +360,7 @@ def test_the_next_address_is_tried_if_one_does_not_answer(names):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(socket.socket, "connect", connect)
-        assert load_image("http://two.example/picture", timeout=5).size == (64, 48)
+        assert load_image("http://two.example/picture", timeout=5.0).size == (64, 48)
     assert len(tried) == 2
 
 
@@ -380,7 +380,7 @@ def test_redirections_lead_no_further_than_addresses(server, names, target, mess
     names |= {"photos.example": ["127.0.0.1"], "inside.example": ["192.168.0.7"]}
     server[1]["/moved"] = target
     with pytest.raises(ConnectionError, match=message) as raised:
-        load_image("http://photos.example/moved?key=hush", timeout=5)
+        load_image("http://photos.example/moved?key=hush", timeout=5.0)
     assert "hush" not in str(raised.value)
     assert str(raised.value).startswith("image: http://photos.example/moved?…: ")
 
@@ -389,12 +389,12 @@ def test_redirections_to_public_addresses_are_followed(server, names):
     names |= {"photos.example": ["127.0.0.1"], "other.example": ["127.0.0.1"]}
     server[1]["/moved"] = "http://other.example/picture?size=3"
     server[1]["/again"] = "/moved"
-    assert load_image("http://photos.example/again", timeout=5).size == (64, 48)
+    assert load_image("http://photos.example/again", timeout=5.0).size == (64, 48)
     assert server[2][-2:] == ["photos.example", "other.example"]
     for number in range(9):
         server[1][f"/far-{number}"] = f"/far-{number + 1}"
     with pytest.raises(ConnectionError, match="redirects in circles, or too often"):
-        load_image("http://photos.example/far-0", timeout=5)
+        load_image("http://photos.example/far-0", timeout=5.0)
 
 
 def test_tls_goes_over_the_checked_connection_and_asks_for_the_name(names, monkeypatch):
@@ -414,7 +414,7 @@ def test_tls_goes_over_the_checked_connection_and_asks_for_the_name(names, monke
 
     monkeypatch.setattr(ssl, "_create_default_https_context", Plain)
     names["photos.example"] = ["127.0.0.1", "10.0.0.1"]
-    assert load_image("https://photos.example/picture", timeout=5).size == (64, 48)
+    assert load_image("https://photos.example/picture", timeout=5.0).size == (64, 48)
     assert asked == ["photos.example"]
 
 
@@ -428,10 +428,10 @@ def test_a_proxy_is_used_and_the_target_is_checked_where_it_is_known(server, nam
     answers["http://photos.example/picture"] = answers["/picture"]
     answers["http://unknown.example/picture"] = answers["/picture"]
     for host in ("photos", "unknown"):
-        assert load_image(f"http://{host}.example/picture", timeout=5).size == (64, 48)
+        assert load_image(f"http://{host}.example/picture", timeout=5.0).size == (64, 48)
     for private in ("http://inside.example/picture", "https://inside.example/", "http://10.0.0.1/"):
         with pytest.raises(ConnectionError, match=r"10\.0\.0\.1, which is no public address"):
-            load_image(private, timeout=5)
+            load_image(private, timeout=5.0)
 
 
 # -- Secrets ----------------------------------------------------------------------------------
@@ -478,7 +478,7 @@ def test_no_message_repeats_a_secret(server, names, address, capsys):
     server[1]["/picture-that-is-none"] = b"nothing"
     server[1]["/round"] = "/round?key=hush"
     with pytest.raises((ConnectionError, ValueError)) as raised:
-        load_image(address, timeout=5)
+        load_image(address, timeout=5.0)
     assert "hush" not in str(raised.value)
     assert raised.value.__cause__ is None
     assert main(["detect", address, "--output", "."]) == 1

@@ -299,7 +299,7 @@ class Modality:
 
     auxiliary: str
     english: str  # around the verb phrase, or "modal can"
-    weight: float
+    weight: int | float
     tenses: str = "s"  # s present, p past
     negatable: bool = False
     asks: bool = True

@@ -24,7 +24,7 @@ class Dice:
         """Draw one of the choices, all equally likely."""
         return choices[int(self._random() * len(choices))]
 
-    def weighted(self, choices: Mapping[T, float]) -> T:
+    def weighted(self, choices: Mapping[T, int | float]) -> T:
         """Draw one of the choices by its weight."""
         point = self._random() * fsum(choices.values())
         for choice, weight in choices.items():
