@@ -299,6 +299,7 @@ def test_this_machine_is_reached_only_when_asked_for(server, scheme, host):
     assert hosts == []
 
 
+@pytest.mark.without_shape_checks
 def test_this_machine_is_reached_when_asked_for(server, tmp_path, monkeypatch, capsys):
     address, _, _ = server
     assert load_image(f"{address}/picture", allow_private_addresses=True).size == (64, 48)
