@@ -533,7 +533,7 @@ PICTURES: dict[str, Callable[[], str | bytes]] = {
     },
     "detections.png": detector_at_work,
     "library.svg": lambda: library_map(library(ROOT), step=24.0, height=27.0, font=13.0),
-    "library-narrow.svg": lambda: library_map(library(ROOT), step=7.0, height=23.0, font=11.0),
+    "library-narrow.svg": lambda: library_map(library(ROOT), step=3.4, height=23.0, font=11.0),
 }
 
 

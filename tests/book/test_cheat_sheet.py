@@ -96,13 +96,14 @@ def decoding(model: Transformer, source: Tensor) -> dict[str, Tensor]:
     tokens = torch.full((6, 1), 5)
     with outputs(model) as found, record_attention(model) as weights:
         logits = decoder.advance(tokens)
-        memory = model.decoder.project_memory(model.encode(source))
+    before = CachedDecoder(model, source)
+    before.advance(torch.ones(2, 1, dtype=torch.int64))
     return (
         found
         | weights
         | {
             "tokens": tokens,
-            "decoder.project_memory(memory)[0].keys": memory[0].keys,
+            "cache.memory.keys": before._caches[0].memory.keys,
             "cache(new).keys": decoder._caches[0]._kept.keys,
             "CachedDecoder.advance(tokens)": logits,
         }

@@ -53,11 +53,6 @@ def test_pairs_of_one_meaning_stand_together():
     assert len({p.korean for p in pairs}) == len(pairs)
 
 
-def test_another_split_is_refused():
-    with pytest.raises(ValueError, match=r"^split: expected one of train, valid, test, got 'dev'"):
-        handwritten("dev")
-
-
 @pytest.mark.parametrize(
     ("korean", "english"),
     [

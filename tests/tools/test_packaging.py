@@ -116,7 +116,7 @@ def test_the_wheel_works_from_an_empty_folder(wheel, tmp_path):
         f"import sys; sys.path.insert(0, {str(wheel)!r})\n"
         "import torch, transformer_lib\n"
         f"assert {wheel.name!r} in transformer_lib.__file__, transformer_lib.__file__\n"
-        "print(tuple(transformer_lib.dot_product_attention(\n"
+        "print(tuple(transformer_lib.scaled_dot_product_attention(\n"
         "    torch.ones(2, 4), torch.ones(5, 4), torch.ones(5, 3)).shape))"
     )
     done = run(code, tmp_path)

@@ -1,7 +1,7 @@
 """Guards of chapter 14: texts, vocabularies, scores, the translator."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from transformer_lib._checks.common import require_count
@@ -105,6 +105,6 @@ def _start(text: str) -> str:
     return repr(text if len(text) <= 40 else text[:40] + "…")
 
 
-def _several(name: str, texts: Collection[Any]) -> None:
+def _several(name: str, texts: Any) -> None:
     if isinstance(texts, str):
         raise TypeError(f"{name}: expected several texts, got one")

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, get_args
 
 from transformer_lib.datasets.pairs import Pair
 
-__all__ = ["HandwrittenPair", "Split", "handwritten", "training_pairs"]
+__all__ = ["HandwrittenPair", "handwritten", "training_pairs"]
 
 Split = Literal["train", "valid", "test"]
 
