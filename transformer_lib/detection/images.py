@@ -22,7 +22,7 @@ __all__ = ["FORMATS", "MOST_PIXELS", "is_stored", "load_image", "open_image", "u
 # The formats that are decoded. JPEG includes the MPO of phones; nothing else is even tried.
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 
-# A picture of more pixels is refused before they are decoded: 10,000 × 10,000, about 0.9 GB.
+# A picture of more pixels is refused before they are decoded.
 MOST_PIXELS = 100_000_000
 
 _WITH_ALPHA = ("LA", "La", "P", "PA", "RGBA", "RGBa")
